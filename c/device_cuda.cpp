@@ -114,7 +114,7 @@ struct DeviceSystems {
 /// The arguments of direct_sum() and pair_energies(), some of which lie in the workspace.
 struct DeviceCharges {
   DeviceCharges(const ChargesCall& call, Pieces& pieces)
-      : charges{call.count, call.offset, call.position, call.charge, call.group} {
+      : charges{call.count, call.offset, call.position, call.charge, call.group, call.width} {
     if (call.offset == nullptr) charges.offset = even_offset_ = pieces.take<std::int64_t>(call.count + 1);
     if (call.xyzq == nullptr) return;
     charges.position = position_ = pieces.take<double>(3 * call.charge_count);

@@ -43,8 +43,8 @@ ChargesCall call_of(const smallbatch_charges& charges, bool on_device) {
   check_size("charges", {charges.charge_count, 8});
   check_size("charges->offset", {charges.count});
   check_offsets("charges", "charges->offset", charges.offset, charges.count, charges.charge_count, on_device);
-  ChargesCall call{charges.count,    charges.charge_count, charges.offset,
-                   charges.position, charges.charge,       charges.group};
+  ChargesCall call{charges.count,  charges.charge_count, charges.offset, charges.position,
+                   charges.charge, charges.group,        charges.width};
   if (charges.xyzq != nullptr) {
     if (charges.position != nullptr || charges.charge != nullptr)
       refuse("charges are given twice", "as xyzq and as position or charge", "Set the others to NULL.");
@@ -100,6 +100,7 @@ PotentialOptions options_of(const smallbatch_potential_options* options) {
   result.unit_factor = options->unit_factor;
   result.softening = options->softening;
   result.cutoff = options->cutoff;
+  result.screening_length = options->screening_length;
   return result;
 }
 
@@ -144,6 +145,7 @@ PairEnergyCall call_of(const smallbatch_charges& charges, const smallbatch_pair_
   call.options.unit_factor = same.unit_factor;
   call.options.softening = same.softening;
   call.options.cutoff = same.cutoff;
+  call.options.screening_length = same.screening_length;
   with_type("energies->precision", energies.precision, [&]<class T>(T) { call.options.precision = scalar_type_of<T>; });
   check_present("energies->energy", energies.energy, charges.count);
   check_present("energies->info", energies.info, charges.count);
@@ -155,7 +157,7 @@ PairEnergyCall call_of(const smallbatch_charges& charges, const smallbatch_pair_
 class HostBatches {
  public:
   HostBatches(const ChargesCall& call, unsigned threads)
-      : charges{call.count, call.offset, call.position, call.charge, call.group} {
+      : charges{call.count, call.offset, call.position, call.charge, call.group, call.width} {
     if (call.offset == nullptr) charges.offset = even_offsets(offset_, call.charge_count, call.count);
     if (call.xyzq == nullptr) return;
     const auto count = static_cast<std::size_t>(call.charge_count);

@@ -14,6 +14,7 @@ struct ChargesCall {
   const double* position = nullptr;
   const double* charge = nullptr;
   const std::int8_t* group = nullptr;
+  const double* width = nullptr;
   const void* xyzq = nullptr;  ///< instead of position and charge
   ScalarType xyzq_type = ScalarType::float64;
 };

@@ -312,9 +312,12 @@ typedef struct smallbatch_charges {
   smallbatch_type xyzq_type; /**< of xyzq */
   const int8_t* group;       /**< (charge_count): 1 and 2 for the groups of an interaction energy or of pairs, others
                                   belong to neither; NULL: no groups */
+  const double* width;       /**< (charge_count), angstrom: of Gaussian charges, the standard deviation of each one's
+                                  density; 0 is a point. Not with a softening or a screening length. NULL: all are
+                                  points */
 } smallbatch_charges;
 
-/** Sets every member: no offsets, no groups, and no arrays yet. */
+/** Sets every member: no offsets, no groups, no widths, and no arrays yet. */
 void smallbatch_charges_init(smallbatch_charges* charges, smallbatch_memory memory, int64_t count,
                              int64_t charge_count);
 
@@ -364,16 +367,19 @@ typedef enum smallbatch_singular {
  *
  *      V(p) = f sum_i q_i g(|p - s_i|),   E(p) = -grad V(p),   g(r) = 1/rho,   rho^2 = r^2 + softening^2
  *
- *  With a cut-off g is (1 - r^2/cutoff^2)^2 times that, and 0 beyond it. */
+ *  With a cut-off g is (1 - r^2/cutoff^2)^2 times that, and 0 beyond it. With a screening length it is
+ *  exp(-rho/screening_length) times that. With widths erf(r/(sqrt(2) w))/r takes the place of 1/rho where w > 0: w is
+ *  that of charge i; of a pair, w^2 = w_i^2 + w_j^2, and a pair with w > 0 is never singular. */
 typedef struct smallbatch_potential_options {
   smallbatch_singular singular; /**< what charges on targets give, where there is no softening */
   double unit_factor;           /**< f, finite: smallbatch_potential_unit_factor, over the dielectric constant where
                                      there is one; 1: e/angstrom */
   double softening;             /**< angstrom; 0: none */
   double cutoff;                /**< angstrom; 0: none */
+  double screening_length;      /**< angstrom; 0: none */
 } smallbatch_potential_options;
 
-/** Sets every member: infinities, e/angstrom, neither softening nor cut-off. */
+/** Sets every member: infinities, e/angstrom, no softening, cut-off or screening. */
 void smallbatch_potential_options_init(smallbatch_potential_options* options);
 
 /** What some potentials are, those that are finite. */
@@ -387,10 +393,11 @@ typedef struct smallbatch_potential_summary {
 /** What is wanted of problems. Fill it by smallbatch_potentials_init.
  *
  *  `info` is the status of each problem. 0: evaluated. k > 0: evaluated, and k charges lie on a lattice point, or k
- *  targets on a charge (`singular` decided the values there). -1: a position, a charge or a point is a NaN or
- *  infinite. -2: one is beyond 1e15 (1e150 for SMALLBATCH_FLOAT64) angstrom or e, and there are targets. -3, whatever k
- *  would be: evaluated, but values leave the range of the type, infinities of their sign; all others are right. With -1
- *  and -2 every value of the problem is NaN. smallbatch_describe_potential_info() has a sentence for each. */
+ *  targets on a charge (`singular` decided the values there). -1: a position, a charge, a width or a point is a NaN or
+ *  infinite, or a width is negative. -2: one is beyond 1e15 (1e150 for SMALLBATCH_FLOAT64) angstrom or e, and there are
+ *  targets. -3, whatever k would be: evaluated, but values leave the range of the type, infinities of their sign; all
+ *  others are right. With -1 and -2 every value of the problem is NaN. smallbatch_describe_potential_info() has a
+ *  sentence for each. */
 typedef struct smallbatch_potentials {
   smallbatch_type type;                  /**< of potential and field */
   void* potential;                       /**< V: (count, plane_count, ny, nx) on lattices, (point_count) at points,

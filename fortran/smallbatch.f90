@@ -95,6 +95,7 @@ module smallbatch
     type(c_ptr) :: xyzq = c_null_ptr
     integer(c_int) :: xyzq_type = SMALLBATCH_FLOAT32
     type(c_ptr) :: group = c_null_ptr
+    type(c_ptr) :: width = c_null_ptr
   end type
 
   type, bind(c) :: smallbatch_targets
@@ -117,6 +118,7 @@ module smallbatch
     real(c_double) :: unit_factor = 1
     real(c_double) :: softening = 0
     real(c_double) :: cutoff = 0
+    real(c_double) :: screening_length = 0
   end type
 
   type, bind(c) :: smallbatch_potential_summary
@@ -578,8 +580,9 @@ contains
   end subroutine
 
   !> f sum_(i<j) q_i q_j g(|s_i - s_j|) of charge(:) at position(3,:). precision: of each pair;
-  !> SMALLBATCH_FLOAT64 without.
-  subroutine smallbatch_pair_energy(handle, position, charge, energy, info, ierr, options, energy_per_charge, precision)
+  !> SMALLBATCH_FLOAT64 without. width(:): of Gaussian charges, angstrom.
+  subroutine smallbatch_pair_energy(handle, position, charge, energy, info, ierr, options, energy_per_charge, precision, &
+                                    width)
     type(c_ptr), intent(in) :: handle
     real(c_double), intent(in), contiguous, target :: position(:, :), charge(:)
     real(c_double), intent(out), target :: energy
@@ -588,14 +591,17 @@ contains
     type(smallbatch_potential_options), intent(in), optional, target :: options
     real(c_double), intent(out), optional, contiguous, target :: energy_per_charge(:)
     integer(c_int), intent(in), optional :: precision
+    real(c_double), intent(in), optional, contiguous, target :: width(:)
     type(smallbatch_charges) :: charges
     type(smallbatch_pair_energies) :: energies
     ierr = first_misfit([.true., size(position, 1) == 3, size(position, 2) == size(charge), .true., .true., .true., &
-                         .true., fits_float64(energy_per_charge, size(charge))])
+                         .true., fits_float64(energy_per_charge, size(charge)), .true., &
+                         fits_float64(width, size(charge))])
     if (ierr /= 0) return
     charges%charge_count = size(charge)
     charges%position = c_loc(position)
     charges%charge = c_loc(charge)
+    charges%width = place_of_float64(width)
     if (present(precision)) energies%precision = precision
     energies%energy = c_loc(energy)
     energies%info = c_loc(info)
@@ -911,7 +917,8 @@ contains
                                c_null_ptr, 0_c_size_t)
   end subroutine
 
-  subroutine potential_points_float32(handle, position, charge, point, potential, info, ierr, options, field)
+  subroutine potential_points_float32(handle, position, charge, point, potential, info, ierr, options, field, &
+                                      width)
     type(c_ptr), intent(in) :: handle
     real(c_double), intent(in), contiguous, target :: position(:, :), charge(:), point(:, :)
     real(c_float), intent(out), contiguous, target :: potential(:)
@@ -919,6 +926,7 @@ contains
     integer(c_int), intent(out) :: ierr
     type(smallbatch_potential_options), intent(in), optional, target :: options
     real(c_float), intent(out), optional, contiguous, target :: field(:, :)
+    real(c_double), intent(in), optional, contiguous, target :: width(:)
     type(smallbatch_charges) :: charges
     type(smallbatch_targets) :: targets
     type(smallbatch_potentials) :: potentials
@@ -926,11 +934,13 @@ contains
     field_fits = .true.
     if (present(field)) field_fits = all(shape(field) == [3, size(point, 2)])
     ierr = first_misfit([.true., size(position, 1) == 3, size(position, 2) == size(charge), size(point, 1) == 3, &
-                         size(potential) == size(point, 2), .true., .true., .true., field_fits])
+                         size(potential) == size(point, 2), .true., .true., .true., field_fits, &
+                         fits_float64(width, size(charge))])
     if (ierr /= 0) return
     charges%charge_count = size(charge)
     charges%position = c_loc(position)
     charges%charge = c_loc(charge)
+    charges%width = place_of_float64(width)
     targets%kind = SMALLBATCH_AT_POINTS
     targets%point_count = size(point, 2)
     targets%point = c_loc(point)
@@ -942,7 +952,8 @@ contains
                                   c_null_ptr, 0_c_size_t)
   end subroutine
 
-  subroutine potential_lattice_float32(handle, position, charge, origin, spacing, potential, info, ierr, options, field)
+  subroutine potential_lattice_float32(handle, position, charge, origin, spacing, potential, info, ierr, options, field, &
+                                       width)
     type(c_ptr), intent(in) :: handle
     real(c_double), intent(in), contiguous, target :: position(:, :), charge(:), origin(:), spacing(:)
     real(c_float), intent(out), contiguous, target :: potential(:, :, :)
@@ -950,6 +961,7 @@ contains
     integer(c_int), intent(out) :: ierr
     type(smallbatch_potential_options), intent(in), optional, target :: options
     real(c_float), intent(out), optional, contiguous, target :: field(:, :, :, :)
+    real(c_double), intent(in), optional, contiguous, target :: width(:)
     type(smallbatch_charges) :: charges
     type(smallbatch_targets) :: targets
     type(smallbatch_potentials) :: potentials
@@ -957,11 +969,13 @@ contains
     field_fits = .true.
     if (present(field)) field_fits = all(shape(field) == [3, shape(potential)])
     ierr = first_misfit([.true., size(position, 1) == 3, size(position, 2) == size(charge), size(origin) == 3, &
-                         size(spacing) == 3, .true., .true., .true., .true., field_fits])
+                         size(spacing) == 3, .true., .true., .true., .true., field_fits, &
+                         fits_float64(width, size(charge))])
     if (ierr /= 0) return
     charges%charge_count = size(charge)
     charges%position = c_loc(position)
     charges%charge = c_loc(charge)
+    charges%width = place_of_float64(width)
     targets%kind = SMALLBATCH_AT_LATTICE
     targets%nx = size(potential, 1)
     targets%ny = size(potential, 2)
@@ -1155,7 +1169,8 @@ contains
                                c_null_ptr, 0_c_size_t)
   end subroutine
 
-  subroutine potential_points_float64(handle, position, charge, point, potential, info, ierr, options, field)
+  subroutine potential_points_float64(handle, position, charge, point, potential, info, ierr, options, field, &
+                                      width)
     type(c_ptr), intent(in) :: handle
     real(c_double), intent(in), contiguous, target :: position(:, :), charge(:), point(:, :)
     real(c_double), intent(out), contiguous, target :: potential(:)
@@ -1163,6 +1178,7 @@ contains
     integer(c_int), intent(out) :: ierr
     type(smallbatch_potential_options), intent(in), optional, target :: options
     real(c_double), intent(out), optional, contiguous, target :: field(:, :)
+    real(c_double), intent(in), optional, contiguous, target :: width(:)
     type(smallbatch_charges) :: charges
     type(smallbatch_targets) :: targets
     type(smallbatch_potentials) :: potentials
@@ -1170,11 +1186,13 @@ contains
     field_fits = .true.
     if (present(field)) field_fits = all(shape(field) == [3, size(point, 2)])
     ierr = first_misfit([.true., size(position, 1) == 3, size(position, 2) == size(charge), size(point, 1) == 3, &
-                         size(potential) == size(point, 2), .true., .true., .true., field_fits])
+                         size(potential) == size(point, 2), .true., .true., .true., field_fits, &
+                         fits_float64(width, size(charge))])
     if (ierr /= 0) return
     charges%charge_count = size(charge)
     charges%position = c_loc(position)
     charges%charge = c_loc(charge)
+    charges%width = place_of_float64(width)
     targets%kind = SMALLBATCH_AT_POINTS
     targets%point_count = size(point, 2)
     targets%point = c_loc(point)
@@ -1186,7 +1204,8 @@ contains
                                   c_null_ptr, 0_c_size_t)
   end subroutine
 
-  subroutine potential_lattice_float64(handle, position, charge, origin, spacing, potential, info, ierr, options, field)
+  subroutine potential_lattice_float64(handle, position, charge, origin, spacing, potential, info, ierr, options, field, &
+                                       width)
     type(c_ptr), intent(in) :: handle
     real(c_double), intent(in), contiguous, target :: position(:, :), charge(:), origin(:), spacing(:)
     real(c_double), intent(out), contiguous, target :: potential(:, :, :)
@@ -1194,6 +1213,7 @@ contains
     integer(c_int), intent(out) :: ierr
     type(smallbatch_potential_options), intent(in), optional, target :: options
     real(c_double), intent(out), optional, contiguous, target :: field(:, :, :, :)
+    real(c_double), intent(in), optional, contiguous, target :: width(:)
     type(smallbatch_charges) :: charges
     type(smallbatch_targets) :: targets
     type(smallbatch_potentials) :: potentials
@@ -1201,11 +1221,13 @@ contains
     field_fits = .true.
     if (present(field)) field_fits = all(shape(field) == [3, shape(potential)])
     ierr = first_misfit([.true., size(position, 1) == 3, size(position, 2) == size(charge), size(origin) == 3, &
-                         size(spacing) == 3, .true., .true., .true., .true., field_fits])
+                         size(spacing) == 3, .true., .true., .true., .true., field_fits, &
+                         fits_float64(width, size(charge))])
     if (ierr /= 0) return
     charges%charge_count = size(charge)
     charges%position = c_loc(position)
     charges%charge = c_loc(charge)
+    charges%width = place_of_float64(width)
     targets%kind = SMALLBATCH_AT_LATTICE
     targets%nx = size(potential, 1)
     targets%ny = size(potential, 2)

@@ -43,6 +43,9 @@ struct ChargesOfSet {
   std::vector<std::int64_t> offset;                 ///< (batch + 1), from 0 to the number of charges
   bool has_groups = false;                          ///< charges of group 1 meet those of group 2 in an energy
   double softening = 0, cutoff = 0;                 ///< 0: none
+  double screening_length = 0;                      ///< 0: none
+  double width = 0;                                 ///< of all charges, which are Gaussian; 0: points, or has_widths
+  bool has_widths = false;                          ///< each charge has a width of its own
   double dielectric = 1;                            ///< V is divided by it
   PotentialUnit output_unit = PotentialUnit::volt;  ///< of V
   double temperature = default_temperature_kelvin;  ///< kelvin; matters for kT/e
@@ -53,6 +56,8 @@ struct ChargesOfSet {
 
   /// Charges of all problems.
   [[nodiscard]] std::int64_t charges() const { return offset.empty() ? 0 : offset.back(); }
+  /// Whether charges may be Gaussian.
+  [[nodiscard]] bool is_gaussian() const { return has_widths || width > 0; }
   /// What turns e/angstrom into the unit of V, in the dielectric.
   [[nodiscard]] double unit_factor() const { return potential_unit_factor(output_unit, temperature) / dielectric; }
 };

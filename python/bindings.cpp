@@ -199,6 +199,7 @@ void define_structs(nb::module_& module) {
   define_pointer(charges, "charge", &smallbatch_charges::charge);
   define_pointer(charges, "xyzq", &smallbatch_charges::xyzq);
   define_pointer(charges, "group", &smallbatch_charges::group);
+  define_pointer(charges, "width", &smallbatch_charges::width);
 
   nb::class_<smallbatch_targets> targets(module, "Targets");
   targets.def_static("at_lattice", [](std::int64_t nx, std::int64_t ny, std::int64_t nz) {
@@ -224,8 +225,8 @@ void define_structs(nb::module_& module) {
 
   nb::class_<smallbatch_potential_options>(module, "PotentialOptions")
       .def("__init__", [](smallbatch_potential_options* made, smallbatch_singular singular, double unit_factor,
-                          double softening, double cutoff) {
-        new (made) smallbatch_potential_options{singular, unit_factor, softening, cutoff};
+                          double softening, double cutoff, double screening_length) {
+        new (made) smallbatch_potential_options{singular, unit_factor, softening, cutoff, screening_length};
       });
 
   nb::class_<smallbatch_potentials> potentials(module, "Potentials");

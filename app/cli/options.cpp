@@ -287,11 +287,16 @@ class ChargesCommand : public Command {
     flag("--field", asked.field, "E, too");
     number("--softening", asked.softening, from_0_on, "Angstrom; 0: none", "0.5");
     number("--cutoff", asked.cutoff, from_0_on, "Angstrom; 0: none", "12");
+    number("--screening-length", asked.screening_length, from_0_on, "Angstrom; 0: none", "8");
+    number("--width", asked.width, from_0_on, "Angstrom, of Gaussian charges; 0: points", "0.6");
     number("--dielectric", asked.dielectric, above_0, "Relative permittivity", "78.4");
     second_look([this, &asked, of_lattices] {
       for (const std::string& option : of_lattices)
         if (asked.targets == TargetKind::charges && is_given(option))
           refuse_option_with(option, "--targets charges, where there is no lattice");
+      for (const auto& [option, length] :
+           {std::pair{"--softening", asked.softening}, {"--screening-length", asked.screening_length}})
+        if (asked.width > 0 && length > 0) refuse_option_with(option, "--width");
     });
   }
 };
@@ -475,9 +480,10 @@ class ImportCommand final : public ChargesCommand {
 
   [[nodiscard]] AnyCommand options() const override { return import_; }
   ImportOptions import_;
-  const std::vector<std::string> of_charges_{"--group",  "--charges",   "--shape",  "--spacing",     "--origin",
-                                             "--margin", "--lattice",   "--unit",   "--temperature", "--targets",
-                                             "--field",  "--softening", "--cutoff", "--dielectric"};
+  const std::vector<std::string> of_charges_{"--group",       "--charges",          "--shape",   "--spacing",
+                                             "--origin",      "--margin",           "--lattice", "--unit",
+                                             "--temperature", "--targets",          "--field",   "--softening",
+                                             "--cutoff",      "--screening-length", "--width",   "--dielectric"};
   const std::vector<std::string> of_signals_{"--channels",      "--samples",     "--order",
                                              "--integrate",     "--mean",        "--first-frequency",
                                              "--channel-width", "--sample-time", "--start-time"};

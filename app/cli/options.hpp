@@ -111,6 +111,8 @@ struct AskedOfCharges {
   TargetKind targets = TargetKind::lattice;  ///< or the charges
   bool field = false;
   double softening = 0, cutoff = 0;  ///< angstrom; 0: none
+  double screening_length = 0;       ///< likewise
+  double width = 0;                  ///< angstrom, of Gaussian charges; 0: points
   double dielectric = 1;
 };
 

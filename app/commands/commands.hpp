@@ -12,6 +12,8 @@ namespace smallbatch {
 inline void ask(ChargesOfSet& set, const AskedOfCharges& asked) {
   set.softening = asked.softening;
   set.cutoff = asked.cutoff;
+  set.screening_length = asked.screening_length;
+  set.width = asked.width;
   set.dielectric = asked.dielectric;
 }
 inline void ask(PotentialSet& set, const AskedOfCharges& asked) {

@@ -134,6 +134,7 @@ bool are_known_alike(const ProblemLabels& a, const ProblemLabels& b) {
 
 bool are_charges_alike(const ChargesOfSet& a, const ChargesOfSet& b) {
   return a.type == b.type && a.has_groups == b.has_groups && a.softening == b.softening && a.cutoff == b.cutoff &&
+         a.screening_length == b.screening_length && a.width == b.width && a.has_widths == b.has_widths &&
          a.dielectric == b.dielectric && a.output_unit == b.output_unit && a.temperature == b.temperature &&
          (a.batch == 0 || b.batch == 0 || are_known_alike(a.labels, b.labels));
 }

@@ -126,6 +126,9 @@ void expect_same_measure(const Files& files, const ChargesOfSet& asked, const Ch
   expect("@dielectric", number_text(asked.dielectric), number_text(found.dielectric));
   expect("@softening", number_text(asked.softening), number_text(found.softening));
   expect("@cutoff", number_text(asked.cutoff), number_text(found.cutoff));
+  expect("@screening_length", number_text(asked.screening_length), number_text(found.screening_length));
+  expect("@width", number_text(asked.width), number_text(found.width));
+  expect("@widths", asked.has_widths ? "1" : "0", found.has_widths ? "1" : "0");
 }
 
 void expect_same(const Files& files, const PotentialSet& asked, const PotentialSet& found) {
@@ -224,7 +227,8 @@ Singular singular_of(const Files& files) {
 
 template <class T>
 SetOutcome verify_set(const Files& files, const PotentialSet& set, const PotentialSet& results_set) {
-  const PotentialOptions options{singular_of(files), set.unit_factor(), set.softening, set.cutoff};
+  const PotentialOptions options{singular_of(files), set.unit_factor(), set.softening, set.cutoff,
+                                 set.screening_length};
   PotentialTally<T> tally(set, options, files.options.mode, files.options.threads);
   Progress progress("verify potential/" + set.name, pairs(set));
   PotentialBlock<T> block;
@@ -247,7 +251,8 @@ SetOutcome verify_set(const Files& files, const PotentialSet& set, const Potenti
 }
 
 SetOutcome verify_set(const Files& files, const PairEnergySet& set, const PairEnergySet& results_set) {
-  const PairEnergyOptions options{singular_of(files), results_set.type, set.unit_factor(), set.softening, set.cutoff};
+  const PairEnergyOptions options{singular_of(files), results_set.type, set.unit_factor(),
+                                  set.softening,      set.cutoff,       set.screening_length};
   PairEnergyTally tally(set, options, files.options.mode, files.options.threads);
   Progress progress("verify pair_energy/" + set.name, static_cast<double>(set.batch));
   PairEnergyBlock block;

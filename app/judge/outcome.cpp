@@ -184,6 +184,9 @@ void write_counted(std::ostream& text, std::int64_t count, const char* thing) {
 void write_measure(std::ostream& text, const ChargesOfSet& set) {
   if (set.softening > 0) text << ", softening " << set.softening << " angstrom";
   if (set.cutoff > 0) text << ", cut-off " << set.cutoff << " angstrom";
+  if (set.screening_length > 0) text << ", screening length " << set.screening_length << " angstrom";
+  if (set.width > 0) text << ", Gaussian charges of width " << set.width << " angstrom";
+  if (set.has_widths) text << ", Gaussian charges";
   if (set.dielectric != 1) text << ", dielectric " << set.dielectric;
 }
 
@@ -288,7 +291,8 @@ SetOutcome start_outcome(const PotentialSet& set, ScalarType precision) {
   outcome.targets = set.targets;
   outcome.has_field = set.has_field;
   outcome.unit = set.output_unit;
-  const PotentialOptions options{Singular::infinite, set.unit_factor(), set.softening, set.cutoff};
+  const PotentialOptions options{Singular::infinite, set.unit_factor(), set.softening, set.cutoff,
+                                 set.screening_length};
   outcome.verification.criterion = potential_criterion(options, precision, set.has_field, set.has_groups) +
                                    "; V_min, V_max and V_mean are those of V";
   return outcome;

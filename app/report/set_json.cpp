@@ -38,6 +38,9 @@ SetJson set_json(const PotentialSet& set) {
                              {"energy", set.has_groups},
                              {"softening", set.softening},
                              {"cutoff", set.cutoff},
+                             {"screening_length", set.screening_length},
+                             {"width", set.width},
+                             {"widths", set.has_widths},
                              {"dielectric", set.dielectric},
                              {"output_unit", potential_unit_name(set.output_unit)}});
   if (set.targets == TargetKind::lattice)
@@ -54,6 +57,9 @@ SetJson set_json(const PairEnergySet& set) {
                              {"per_charge", set.per_charge},
                              {"softening", set.softening},
                              {"cutoff", set.cutoff},
+                             {"screening_length", set.screening_length},
+                             {"width", set.width},
+                             {"widths", set.has_widths},
                              {"dielectric", set.dielectric},
                              {"output_unit", potential_unit_name(set.output_unit)}});
   if (!set.offset.empty()) json["charges"] = set.charges();

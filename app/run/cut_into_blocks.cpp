@@ -7,7 +7,10 @@ namespace smallbatch {
 namespace {
 using smallbatch::bytes_of;  // samples and sums
 std::int64_t bytes_of(ScalarType type) { return type == ScalarType::float32 ? 4 : 8; }
-constexpr std::int64_t bytes_per_charge = 4 * sizeof(double);
+/// Position and charge, and a width where there are some.
+std::int64_t bytes_per_charge(const ChargesOfSet& set) {
+  return static_cast<std::int64_t>((set.is_gaussian() ? 5 : 4) * sizeof(double));
+}
 constexpr std::int64_t bytes_per_point = 3 * sizeof(double);
 constexpr std::int64_t bytes_per_size = 4;
 constexpr std::int64_t bytes_per_verdict = 5;  // int8 and float32
@@ -38,7 +41,7 @@ std::int64_t bytes_per_plane(const PotentialSet& set, ScalarType precision) {
 
 /// Values, charges, points and summaries of whole problems.
 std::int64_t bytes_of_problems(const PotentialSet& set, std::int64_t first, std::int64_t count, ScalarType precision) {
-  const std::int64_t charges = charges_of(set, first, count) * bytes_per_charge;
+  const std::int64_t charges = charges_of(set, first, count) * bytes_per_charge(set);
   if (set.targets == TargetKind::lattice) return count * set.shape.nz * bytes_per_plane(set, precision) + charges;
   const std::int64_t targets = targets_of(set, first, count);
   return targets * bytes_per_target(set, precision) + charges +
@@ -50,7 +53,7 @@ std::int64_t charges_of(const PairEnergySet& set, std::int64_t first, std::int64
 }
 /// Charges, with their groups and energies.
 std::int64_t bytes_of_problems(const PairEnergySet& set, std::int64_t first, std::int64_t count) {
-  const std::int64_t per_charge = bytes_per_charge + (set.has_groups ? 1 : 0) + (set.per_charge ? 8 : 0);
+  const std::int64_t per_charge = bytes_per_charge(set) + (set.has_groups ? 1 : 0) + (set.per_charge ? 8 : 0);
   return charges_of(set, first, count) * per_charge + count * (8 + 8 + 4);
 }
 double pairs_of_problem(const PairEnergySet& set, std::int64_t p) {
@@ -101,7 +104,7 @@ std::int64_t result_bytes(const CorrelationSet& set) {
 std::int64_t bytes_per_block(const PotentialSet& set, const PlaneRange& range, ScalarType precision) {
   if (set.targets != TargetKind::lattice) return bytes_of_problems(set, range.first, range.count, precision);
   return range.count * range.plane_count * bytes_per_plane(set, precision) +
-         charges_of(set, range.first, range.count) * bytes_per_charge;
+         charges_of(set, range.first, range.count) * bytes_per_charge(set);
 }
 
 std::int64_t bytes_per_block(const PairEnergySet& set, const SystemRange& range) {

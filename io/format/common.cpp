@@ -300,15 +300,26 @@ void read_charge_lengths(const InputFile& file, const std::string& group, Charge
     }
     return angstrom;
   };
-  set.softening = length("softening", is_softening,
-                         "a length from " + text_of(least_softening) + " to " + text_of(largest_softening) +
-                             " angstrom, whose square is a normal float64");
+  const std::string with_square = "a length from " + text_of(least_softening) + " to " + text_of(largest_softening) +
+                                  " angstrom, whose square is a normal float64";
+  set.softening = length("softening", is_softening, with_square);
   set.cutoff = length("cutoff", is_finite, "a length that is a float64 in angstrom");
+  set.screening_length = length("screening_length", is_softening, with_square);
+  set.width = length("width", is_softening, with_square);
+  if (!set.is_gaussian()) return;
+  for (const auto& [name, number] : {std::pair{"softening", set.softening}, {"screening_length", set.screening_length}})
+    if (number > 0)
+      throw file.error(group + "@" + name,
+                       "the charges have a width, and Gaussian charges are neither softened nor screened",
+                       "Remove the attribute, or the width.");
 }
 
 void write_charge_attributes(Hdf5Output& file, const std::string& group, const ChargesOfSet& set) {
   file.attribute(group, "softening", set.softening);
   file.attribute(group, "cutoff", set.cutoff);
+  if (set.screening_length > 0) file.attribute(group, "screening_length", set.screening_length);
+  if (set.width > 0) file.attribute(group, "width", set.width);
+  if (set.has_widths) file.attribute(group, "widths", std::int64_t{1});  // of results: the numbers are the problems'
   file.attribute(group, "dielectric", set.dielectric);
   file.attribute(group, "output_unit", potential_unit_name(set.output_unit));
   file.attribute(group, "temperature", set.temperature);

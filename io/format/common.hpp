@@ -68,8 +68,9 @@ void check_sizes(const InputFile& file, SolveSet& set, const std::string& remedy
 /// An attribute that is 0 or 1, or absent; `remedy` says when to set it.
 bool read_flag(const InputFile& file, const std::string& group, const std::string& name, const std::string& remedy);
 
-/// Reads dielectric, output_unit and temperature of a set, which is that group; softening and cutoff.
+/// Reads dielectric, output_unit and temperature of a set, which is that group.
 void read_charge_attributes(const InputFile& file, const std::string& group, ChargesOfSet& set);
+/// Reads softening, cutoff, screening_length and width; has_widths is known. Refuses those that do not go together.
 void read_charge_lengths(const InputFile& file, const std::string& group, ChargesOfSet& set, double unit_in_angstrom);
 /// Writes all of them, and the labels.
 void write_charge_attributes(Hdf5Output& file, const std::string& group, const ChargesOfSet& set);

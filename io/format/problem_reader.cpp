@@ -39,7 +39,7 @@ std::vector<std::string> names_of(const std::vector<Row>& rows) {
 
 /// Where a set's charges and points come from.
 struct ChargeSource {
-  double unit_in_angstrom = 1, charge_unit_in_e = 1, point_unit_in_angstrom = 1;
+  double unit_in_angstrom = 1, charge_unit_in_e = 1, point_unit_in_angstrom = 1, width_unit_in_angstrom = 1;
   std::vector<double> origin_rest;  ///< (batch, 3) of lattices: what rounding to angstrom took; nothing: in angstrom
   std::optional<H5mdParticles> particles;
 
@@ -442,10 +442,28 @@ struct ProblemReader::Impl {
   [[nodiscard]] bool has_small_numbers(const std::string& name, const ChargesOfSet& set, ChargeSource& source) const {
     if (file.kind(name) == ObjectKind::none) return false;
     expect_type_of(file, name, charge_set_table.dataset("group"), "Store it as int8.");
+    expect_one_per_charge(name, set, source);
+    return true;
+  }
+
+  void expect_one_per_charge(const std::string& name, const ChargesOfSet& set, ChargeSource& source) const {
     const std::int64_t charges = source.particles ? source.particles->places() : set.charges();
     expect_shape(file, name, {charges}, charges_text(charges));
     if (source.particles) source.particles->expect_one_order(name);
-    return true;
+  }
+
+  /// A width for each charge, or for each particle in all frames.
+  void open_widths(const std::string& group, ChargesOfSet& set, ChargeSource& source) const {
+    const std::string width = group + "/width";
+    set.has_widths = file.kind(width) != ObjectKind::none;
+    if (!set.has_widths) return;
+    if (file.number(group, "width")) {
+      throw file.error(width, "the attribute width of its set already says how wide the charges are",
+                       "Remove the dataset or the attribute.");
+    }
+    (void)file.float_dataset(width);
+    expect_one_per_charge(width, set, source);
+    source.width_unit_in_angstrom = length_unit(file, width).value_or(source.unit_in_angstrom);
   }
 
   /// Charges of the set that is that group, and their groups.
@@ -463,6 +481,7 @@ struct ProblemReader::Impl {
     }
     set.has_groups = has_small_numbers(group + "/group", set, source);
     set.has_atomic_numbers = has_small_numbers(group + "/atomic_number", set, source);
+    open_widths(group, set, source);
     const ProblemLabels labels = read_labels(file, group, set.batch);
     set.labels.name = labels.name;
     if (!source.particles) set.labels = labels;
@@ -605,7 +624,7 @@ struct ProblemReader::Impl {
     block.group.clear();
     if (set.has_groups) {
       std::vector<std::int64_t> groups;
-      read_small_numbers(group + "/group", source, charges, {row, count}, groups);
+      read_one_per_charge(group + "/group", source, charges, {row, count}, groups);
       hash += hash_rows("group", row, block.offset, sizeof(groups[0]), groups.data());
       for (const std::int64_t number : groups)
         block.group.push_back(static_cast<std::int8_t>(std::clamp<std::int64_t>(number, INT8_MIN, INT8_MAX)));
@@ -621,6 +640,12 @@ struct ProblemReader::Impl {
     hash += hash_rows("position", row, block.offset, bytes_of_point, block.position.data());
     hash += hash_rows("charge", row, block.offset, sizeof(double), block.charge.data());
     for (double& value : block.charge) value *= source.charge_unit_in_e;
+    block.width.assign(set.width > 0 ? block.charge.size() : 0, set.width);
+    if (set.has_widths) {
+      read_one_per_charge(group + "/width", source, charges, {row, count}, block.width);
+      hash += hash_rows("width", row, block.offset, sizeof(double), block.width.data());
+      for (double& value : block.width) value *= source.width_unit_in_angstrom;
+    }
     return hash;
   }
 
@@ -655,16 +680,16 @@ struct ProblemReader::Impl {
     return hash_rows("points", start.problem + first, block.point_offset, bytes_of_point, block.point.data());
   }
 
-  /// Groups (as T = std::int64_t, in which each differs) or atomic numbers of a range of the set's charges, which are
-  /// those of some frames where they come from a trajectory.
-  template <class T>
-  void read_small_numbers(const std::string& name, const ChargeSource& source, const AxisRange& charges,
-                          const AxisRange& frames, std::vector<T>& values) const {
+  /// Groups (as std::int64_t, in which each differs), atomic numbers or widths of a range of the set's charges, which
+  /// are those of some frames where they come from a trajectory.
+  template <class Values>
+  void read_one_per_charge(const std::string& name, const ChargeSource& source, const AxisRange& charges,
+                           const AxisRange& frames, Values& values) const {
     if (!source.particles) {
       values.resize(static_cast<std::size_t>(charges.count));
       return file.read(name, {charges}, values.data());
     }
-    std::vector<T> of_places(static_cast<std::size_t>(source.particles->places()));
+    Values of_places(static_cast<std::size_t>(source.particles->places()));
     file.read(name, {}, of_places.data());
     source.particles->spread(of_places, frames.first, frames.count, values);
   }
@@ -805,7 +830,7 @@ std::vector<std::int8_t> ProblemReader::atomic_numbers(const PotentialSet& set, 
   const AxisRange charges{start(set).charge + first, set.offset[static_cast<std::size_t>(problem) + 1] - first};
   const AxisRange frames{start(set).problem + problem, 1};
   const std::string group = set_path(set);
-  impl_->read_small_numbers(group + "/atomic_number", impl_->sources.at(group), charges, frames, numbers);
+  impl_->read_one_per_charge(group + "/atomic_number", impl_->sources.at(group), charges, frames, numbers);
   for (std::int8_t& number : numbers) number = number >= 0 && number <= last_atomic_number ? number : std::int8_t{0};
   return numbers;
 }

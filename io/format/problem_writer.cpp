@@ -18,6 +18,10 @@ struct ProblemWriter::Impl {
                       std::to_string(set.offset.size()) + " offsets",
                   "expected one more than problems", "Give where each begins and the end.");
     }
+    if (set.has_widths) {
+      throw Error(ErrorKind::usage, "set " + quoted(set.name) + " has a width for each charge",
+                  "expected one for all of them, or none", "Write it with another HDF5 library.");
+    }
     file.create(group + "/position", element_type(set.type), {set.charges(), 3});
     file.attribute(group + "/position", "unit", std::string("angstrom"));
     file.create(group + "/charge", element_type(set.type), {set.charges()});

@@ -238,6 +238,7 @@ struct ResultReader::Impl {
       }
     }
     set.labels = read_labels(file, group, set.batch);
+    set.has_widths = read_flag(file, group, "widths", "Write the results anew.");
     read_potential_lengths(file, set, 1);
     expect_units(set);
   }
@@ -246,6 +247,7 @@ struct ResultReader::Impl {
     const std::string group = set_path(set), remedy = "Write the results anew.";
     set.per_charge = read_flag(file, group, "per_charge", remedy);
     set.has_groups = read_flag(file, group, "groups", remedy);
+    set.has_widths = read_flag(file, group, "widths", remedy);
     const auto precision = file.string(group, "precision");
     if (precision != "float32" && precision != "float64") {
       throw file.error(group + "@precision",

@@ -43,6 +43,7 @@ const SetTable solve_set_table{
 const SetTable charge_set_table{
     {{"position", floats, "(charges, 3)", "angstrom"},
      {"charge", "the type of `position`", "(charges)", "e"},
+     {"width", floats, "(charges)", "angstrom"},
      {"offset", integers, "(batch + 1)"},
      {"group", small_integers, "(charges)"},
      {"atomic_number", small_integers, "(charges)"},
@@ -51,6 +52,8 @@ const SetTable charge_set_table{
      {"time", floats, "(batch)", "any"}},
     {{"softening", "number", length},
      {"cutoff", "number", length},
+     {"screening_length", "number", length},
+     {"width", "number", length},
      {"dielectric",
       "number",
       {1, is_positive, "a finite number above 0", "Set the relative permittivity; 1 is the vacuum."}},

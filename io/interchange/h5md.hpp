@@ -62,8 +62,8 @@ class H5mdParticles {
   void read(std::int64_t first, std::int64_t count, double* position, double* charge) const;
   /// Of `numbers`, of which each place has one for all frames, that of each particle of those frames. To be called
   /// after expect_one_order().
-  template <class T>
-  void spread(const std::vector<T>& numbers, std::int64_t first, std::int64_t count, std::vector<T>& values) const {
+  template <class Values>
+  void spread(const Values& numbers, std::int64_t first, std::int64_t count, Values& values) const {
     values.clear();
     for (const std::int64_t place : find_places(first, count))
       values.push_back(numbers[static_cast<std::size_t>(place)]);

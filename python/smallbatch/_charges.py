@@ -39,9 +39,10 @@ class Potentials(Statuses[ArrayT]):
         after the other, (total,), where there are offsets
     ``info`` (...), int32
         0: evaluated. k > 0: evaluated, and k charges lie on a lattice point, or k targets on a charge (``singular``
-        decided the values there). -1: a position, a charge or a point is a NaN or infinite. -2: one is beyond 1e15
-        (float64: 1e150) angstrom or e. -3: evaluated, but values are beyond the range of the type, infinities. With -1
-        and -2 every value of the problem is NaN. ``ok``, ``describe()`` and ``raise_for_status()`` read it
+        decided the values there). -1: a position, a charge, a width or a point is a NaN or infinite, or a width is
+        negative. -2: one is beyond 1e15 (float64: 1e150) angstrom or e. -3: evaluated, but values are beyond the range of
+        the type, infinities. With -1 and -2 every value of the problem is NaN. ``ok``, ``describe()`` and
+        ``raise_for_status()`` read it
     ``field``
         ``E = -grad V``, in the unit per angstrom, as ``potential`` with a last axis of 3; None where it was not wanted
     """
@@ -93,10 +94,12 @@ class _Charges:
     """The charges of a call, where they lie, and their struct."""
 
     def __init__(self, positions: Array, charges: Array, offsets: Array, backend: str, threads: int,
-                 points: Array = None, point_offsets: Array = None, **others: Array):
+                 points: Array = None, point_offsets: Array = None, width: Array = None, **others: Array):
         positions = plain(positions, "positions", "" if charges is None else "angstrom")
         charges, offsets = plain(charges, "charges", "e"), plain(offsets, "offsets")
         points, point_offsets = plain(points, "points", "angstrom"), plain(point_offsets, "point_offsets")
+        if width is not None:
+            others["width"] = width = plain(width, "width", "angstrom")
         self.place = place = place_of(positions=positions, charges=charges, offsets=offsets, points=points,
                                       point_offsets=point_offsets, **others)
         self.handle = handle_of(place, backend, threads)
@@ -130,6 +133,8 @@ class _Charges:
             self.struct.position = self.address(tight(place, positions, "positions", (*self.shape, 3)))
             charges = floats(place, charges, "charges", "float64")
             self.struct.charge = self.address(tight(place, charges, "charges", self.shape))
+        if width is not None:
+            self.struct.width = self.numbers(width, "width", self.shape)
 
     def address(self, array: Array) -> int:
         """Of an array that lives as long as this."""
@@ -171,7 +176,7 @@ def _offsets(place: Place, offsets: Array, name: str, problems: int | None = Non
 
 
 def _options(singular: str, unit: str, temperature: float, dielectric: float, softening: float,
-             cutoff: float) -> _core.PotentialOptions:
+             cutoff: float, screening_length: float) -> _core.PotentialOptions:
     dielectric = number(dielectric, "dielectric")
     if not 0 < dielectric < math.inf:
         raise ValueError(f"dielectric={dielectric} is not positive and finite. Take 1 for the vacuum.")
@@ -180,15 +185,16 @@ def _options(singular: str, unit: str, temperature: float, dielectric: float, so
     unit = unit.replace("\0", "\\0")  # which would end it
     return _core.PotentialOptions(choice(_core.Singular, singular, "singular"),
                                   _core.potential_unit_factor(unit, number(temperature, "temperature", "K")) / dielectric,
-                                  number(softening, "softening", "angstrom"), number(cutoff, "cutoff", "angstrom"))
+                                  number(softening, "softening", "angstrom"), number(cutoff, "cutoff", "angstrom"),
+                                  number(screening_length, "screening_length", "angstrom"))
 
 
 @words_of_files
 def potential(positions: Brought[ArrayT], charges: Array = None, *, lattice: Lattice | None = None, points: Array = None,
               offsets: Array = None, point_offsets: Array = None, field: bool = False, unit: str = "volt",
               temperature: float = 298.15, dielectric: float = 1.0, softening: float = 0.0, cutoff: float = 0.0,
-              singular: str = "inf", precision: str = "float32", backend: str = "auto",
-              threads: int = 0) -> Potentials[ArrayT]:
+              screening_length: float = 0.0, width: Array = None, singular: str = "inf", precision: str = "float32",
+              backend: str = "auto", threads: int = 0) -> Potentials[ArrayT]:
     """The potential ``V(p) = f sum_i q_i / |p - s_i|`` of point charges, by direct summation with open boundaries.
 
     ``positions``, ``charges``
@@ -211,6 +217,11 @@ def potential(positions: Brought[ArrayT], charges: Array = None, *, lattice: Lat
     ``softening``, ``cutoff``
         angstrom, 0 for none: 1/r becomes 1/rho with ``rho^2 = r^2 + softening^2``, and is multiplied by
         ``(1 - r^2/cutoff^2)^2`` up to the cut-off
+    ``screening_length``
+        angstrom, 0 for none: multiplies that by ``exp(-rho/screening_length)``
+    ``width``
+        angstrom, a number or (..., N): charges are Gaussian, 1/r becomes ``erf(r / (sqrt(2) width)) / r``; 0 is a point.
+        Not with a softening or a screening length
     ``singular``
         what a target that holds a charge (nearer than 1e-6 angstrom, on a lattice than 1e-6 of its smallest spacing)
         has: "inf" (also "infinite"), or "skip", the potential of all other charges
@@ -239,7 +250,7 @@ def potential(positions: Brought[ArrayT], charges: Array = None, *, lattice: Lat
     if lattice is not None:
         lattice = lattice._replace(origin=plain(lattice.origin, "origin", "angstrom"),
                                    spacing=plain(lattice.spacing, "spacing", "angstrom"))
-    of = _Charges(positions, charges, offsets, backend, threads, points, point_offsets,
+    of = _Charges(positions, charges, offsets, backend, threads, points, point_offsets, width,
                   **({} if lattice is None else {"origin": lattice.origin, "spacing": lattice.spacing}))
     shape: tuple[int, ...] = of.shape
     if lattice is not None:
@@ -272,7 +283,7 @@ def potential(positions: Brought[ArrayT], charges: Array = None, *, lattice: Lat
     results.potential, results.info = of.address(V), of.address(info)
     if E is not None:
         results.field = of.address(E)
-    options = _options(singular, unit, temperature, dielectric, softening, cutoff)
+    options = _options(singular, unit, temperature, dielectric, softening, cutoff, screening_length)
     compute(of.place, of.handle, "potential", of.struct, targets, results, options)
     return Potentials(of.place.give(V), of.place.give(info), None if E is None else of.place.give(E))
 
@@ -280,8 +291,9 @@ def potential(positions: Brought[ArrayT], charges: Array = None, *, lattice: Lat
 @words_of_files
 def field(positions: Brought[ArrayT], charges: Array = None, *, lattice: Lattice | None = None, points: Array = None,
           offsets: Array = None, point_offsets: Array = None, unit: str = "volt", temperature: float = 298.15,
-          dielectric: float = 1.0, softening: float = 0.0, cutoff: float = 0.0, singular: str = "inf",
-          precision: str = "float32", backend: str = "auto", threads: int = 0) -> Potentials[ArrayT]:
+          dielectric: float = 1.0, softening: float = 0.0, cutoff: float = 0.0, screening_length: float = 0.0,
+          width: Array = None, singular: str = "inf", precision: str = "float32", backend: str = "auto",
+          threads: int = 0) -> Potentials[ArrayT]:
     """:func:`potential` with its field, ``E = -grad V``.
 
     >>> field([[0.0, 0.0, 0.0]], [1.0], points=[[2.0, 0.0, 0.0]], unit="e/angstrom").field
@@ -289,14 +301,16 @@ def field(positions: Brought[ArrayT], charges: Array = None, *, lattice: Lattice
     """
     return potential(positions, charges, lattice=lattice, points=points, offsets=offsets, point_offsets=point_offsets,
                      field=True, unit=unit, temperature=temperature, dielectric=dielectric, softening=softening,
-                     cutoff=cutoff, singular=singular, precision=precision, backend=backend, threads=threads)
+                     cutoff=cutoff, screening_length=screening_length, width=width, singular=singular,
+                     precision=precision, backend=backend, threads=threads)
 
 
 @words_of_files
 def pair_energy(positions: Brought[ArrayT], charges: Array = None, *, groups: Array = None, offsets: Array = None,
                 per_charge: bool = False, unit: str = "kcal/mol/e", temperature: float = 298.15,
-                dielectric: float = 1.0, softening: float = 0.0, cutoff: float = 0.0, singular: str = "inf",
-                precision: str = "float32", backend: str = "auto", threads: int = 0) -> PairEnergies[ArrayT]:
+                dielectric: float = 1.0, softening: float = 0.0, cutoff: float = 0.0,
+                screening_length: float = 0.0, width: Array = None, singular: str = "inf", precision: str = "float32",
+                backend: str = "auto", threads: int = 0) -> PairEnergies[ArrayT]:
     """The energy ``U = f sum_{i < j} q_i q_j / |s_i - s_j|`` of all pairs of charges.
 
     ``groups`` (..., N), whole numbers
@@ -306,6 +320,8 @@ def pair_energy(positions: Brought[ArrayT], charges: Array = None, *, groups: Ar
     ``unit``
         of U, "kcal/mol", "kJ/mol", "kT", "hartree", "eV" (also "volt*e") or "e^2/angstrom"; or of the potential, U is then
         in that unit times e
+    ``width``
+        of each charge; a pair has ``sqrt(width_i^2 + width_j^2)``
     ``precision``
         of each pair, "float32" or "float64"; sums are float64
 
@@ -315,7 +331,7 @@ def pair_energy(positions: Brought[ArrayT], charges: Array = None, *, groups: Ar
     -0.5
     """
     per_charge, groups = yes_or_no(per_charge, "per_charge"), plain(groups, "groups")
-    of = _Charges(positions, charges, offsets, backend, threads, groups=groups)
+    of = _Charges(positions, charges, offsets, backend, threads, width=width, groups=groups)
     place = of.place
     if groups is not None:
         groups = whole_numbers(place, groups, "groups")
@@ -330,6 +346,6 @@ def pair_energy(positions: Brought[ArrayT], charges: Array = None, *, groups: Ar
         results.energy_per_charge = of.address(each)
     if isinstance(unit, str):
         unit = _OF_ENERGIES.get(unit, unit)
-    options = _options(singular, unit, temperature, dielectric, softening, cutoff)
+    options = _options(singular, unit, temperature, dielectric, softening, cutoff, screening_length)
     compute(place, of.handle, "pair_energy", of.struct, results, options)
     return PairEnergies(place.give(energy), place.give(info), None if each is None else place.give(each))

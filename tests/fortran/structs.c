@@ -25,7 +25,7 @@ void fill_systems(smallbatch_systems* s, size_t* size) {
 }
 void fill_solutions(smallbatch_solutions* s, size_t* size) {
   *size = sizeof(*s);
-  *s = (smallbatch_solutions){place(1), place(2), 3,        4,        place(5), place(6),
+  *s = (smallbatch_solutions){place(1), place(2), 3,        4,         place(5), place(6),
                               place(7), place(8), place(9), place(10), place(11)};
 }
 void fill_solve_options(smallbatch_solve_options* s, size_t* size) {
@@ -38,8 +38,8 @@ void fill_factors(smallbatch_factors* s, size_t* size) {
 }
 void fill_charges(smallbatch_charges* s, size_t* size) {
   *size = sizeof(*s);
-  *s = (smallbatch_charges){(smallbatch_memory)1, 2, 3, place(4), place(5), place(6), place(7), (smallbatch_type)8,
-                            place(9)};
+  *s = (smallbatch_charges){(smallbatch_memory)1, 2,        3,        place(4), place(5), place(6), place(7),
+                            (smallbatch_type)8,   place(9), place(10)};
 }
 void fill_targets(smallbatch_targets* s, size_t* size) {
   *size = sizeof(*s);
@@ -47,7 +47,7 @@ void fill_targets(smallbatch_targets* s, size_t* size) {
 }
 void fill_potential_options(smallbatch_potential_options* s, size_t* size) {
   *size = sizeof(*s);
-  *s = (smallbatch_potential_options){(smallbatch_singular)1, 2, 3, 4};
+  *s = (smallbatch_potential_options){(smallbatch_singular)1, 2, 3, 4, 5};
 }
 void fill_potential_summary(smallbatch_potential_summary* s, size_t* size) {
   *size = sizeof(*s);

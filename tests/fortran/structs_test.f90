@@ -109,7 +109,7 @@ contains
                 charges%memory == 1, charges%count == 2, charges%charge_count == 3, &
                 address(charges%offset) == 4, address(charges%position) == 5, &
                 address(charges%charge) == 6, address(charges%xyzq) == 7, charges%xyzq_type == 8, &
-                address(charges%group) == 9])
+                address(charges%group) == 9, address(charges%width) == 10])
     call fill_targets(targets, bytes)
     call expect("targets", bytes == c_sizeof(targets), [ &
                 targets%kind == 1, targets%nx == 2, targets%ny == 3, targets%nz == 4, &
@@ -119,7 +119,8 @@ contains
     call fill_potential_options(potential_options, bytes)
     call expect("potential_options", bytes == c_sizeof(potential_options), [ &
                 potential_options%singular == 1, potential_options%unit_factor == 2, &
-                potential_options%softening == 3, potential_options%cutoff == 4])
+                potential_options%softening == 3, potential_options%cutoff == 4, &
+                potential_options%screening_length == 5])
     call fill_potential_summary(potential_summary, bytes)
     call expect("potential_summary", bytes == c_sizeof(potential_summary), [ &
                 potential_summary%lowest == 1, potential_summary%highest == 2, &
