@@ -7,7 +7,7 @@ std::string describe_potential_info(std::int32_t info) {
     case 0:
       return "evaluated";
     case info_charges_not_finite:
-      return "a position, a charge, a width or a point is not finite, or a width is negative";
+      return "a position, a charge, a width or a point is a NaN or an infinity, or a width is negative";
     case info_charges_out_of_range:
       return "a position, a charge, a width or a point is out of range";
     case info_values_out_of_range:

@@ -169,6 +169,7 @@ def test_a_type_of_the_product_has_one_definition():
 THEMES = {
     "tests/fuzz/corpus_test.cpp": "what reads strangers' bytes and texts, wherever it is",
     "tests/io/changed_input_test.cpp": "both readers, of files that change under them",
+    "tests/io/charge_widths_test.cpp": "widths and screening lengths through the reader of problems",
     "tests/io/chunked_input_test.cpp": "hdf5_input, hdf5_chunks and chunk_filters together",
     "tests/io/correlation_refusal_test.cpp": "what both readers refuse of correlation and pair energy sets",
     "tests/io/correlation_set_test.cpp": "correlation sets through all readers and writers",

@@ -207,6 +207,15 @@ const std::vector<Refusal>& correlation_refusals() {
        text("/pair_energy/e", "targets", "charges"),
        {"/pair_energy/e", "\"targets\" is unknown"}},
       {"cutoff_of_pairs_negative", number("/pair_energy/e", "cutoff", -1.0), {"/pair_energy/e@cutoff", "0 or more"}},
+      {"width_of_pairs_with_softening",
+       [](RawHdf5& f) {
+         f.attribute("/pair_energy/e", "softening", std::vector<double>{0.5});
+         f.dataset("/pair_energy/e/width", {5}, counted<float>(5));
+       },
+       {"/pair_energy/e@softening", "Gaussian"}},
+      {"widths_of_pairs_of_another_length",
+       [](RawHdf5& f) { f.dataset("/pair_energy/e/width", {2}, counted<double>(2)); },
+       {"/pair_energy/e/width", "expected shape (5), found (2)"}},
       {"unit_of_pairs_unknown",
        text("/pair_energy/e", "output_unit", "kJ/mol"),
        {"/pair_energy/e@output_unit", "kT/e"}},

@@ -39,6 +39,7 @@ TEST_F(PairEnergyProblem, charges_and_groups_come_in_angstrom_and_e) {
     file.attribute("/pair_energy/e", "cutoff", std::vector<double>{1.25});
     file.attribute("/pair_energy/e", "dielectric", std::vector<double>{4});
     file.attribute("/pair_energy/e", "output_unit", "kcal/mol/e");
+    file.dataset("/pair_energy/e/width", {5}, std::vector<double>{1, 2, 3, 4, 5});
   });
   const ProblemReader reader(path("p.h5"));
   EXPECT_TRUE(reader.warnings().empty());
@@ -59,6 +60,7 @@ TEST_F(PairEnergyProblem, charges_and_groups_come_in_angstrom_and_e) {
   EXPECT_EQ(block.group, (Groups{2, 1}));
   ASSERT_EQ(block.position.size(), 6U);
   EXPECT_DOUBLE_EQ(block.position[0], 10 * (0.5 + 9 * 0.25));
+  EXPECT_EQ(block.width, (AlignedVector<double>{40, 50}));
   expect_error(ErrorKind::usage, {"\"e\"", "2 problems"}, [&] { reader.read(set, 1, 2, block); });
 }
 
@@ -74,8 +76,10 @@ TEST_F(PairEnergyProblem, without_groups_all_pairs_meet_and_without_offset_there
   EXPECT_EQ(set.offset, (Offsets{0, 5}));
   PairEnergyBlock block;
   block.group = {1};  // of what was read before
+  block.width = {1};
   reader.read(set, 0, 1, block);
   EXPECT_EQ(block.charges().group, nullptr);
+  EXPECT_EQ(block.charges().width, nullptr);
   EXPECT_EQ(block.charge.size(), 5U);
 }
 
@@ -166,6 +170,8 @@ PairEnergySet results_set(bool per_charge) {
   set.per_charge = per_charge;
   set.output_unit = PotentialUnit::e_per_angstrom;
   set.cutoff = 8;
+  set.width = per_charge ? 0 : 0.5;
+  set.has_widths = per_charge;
   return set;
 }
 
@@ -212,6 +218,8 @@ TEST_F(PairEnergyResults, come_back) {
     EXPECT_EQ(found.type, ScalarType::float32);
     EXPECT_TRUE(found.has_groups);
     EXPECT_EQ(found.per_charge, per_charge);
+    EXPECT_EQ(found.width, set.width);
+    EXPECT_EQ(found.has_widths, per_charge);
     EXPECT_EQ(found.output_unit, PotentialUnit::e_per_angstrom);
     EXPECT_EQ(found.offset, per_charge ? set.offset : Offsets{});
     PairEnergyBlock block;

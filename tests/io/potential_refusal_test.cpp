@@ -375,6 +375,73 @@ const std::vector<Refusal>& potential_refusals() {
          f.attribute("/potential/p", "cutoff", std::vector<double>{12}, type);
        },
        {"/potential/p@cutoff", "one number", "float that is not IEEE"}},
+      {"screening_length_negative", set_number("screening_length", -8), {"@screening_length", "0 or more", "-8"}},
+      {"screening_length_nan", set_number("screening_length", nan), {"@screening_length", "finite", "nan"}},
+      {"screening_length_without_a_square",
+       set_number("screening_length", 1e-160),
+       {"/potential/p@screening_length", "square is a normal float64", "found 1e-160"}},
+      {"screening_length_as_text",
+       [](RawHdf5& f) { f.attribute("/potential/p", "screening_length", "8"); },
+       {"/potential/p@screening_length", "one number", "string"}},
+      {"screening_length_of_each_problem",
+       [](RawHdf5& f) { f.attribute("/potential/p", "screening_length", std::vector<double>{8, 9}); },
+       {"/potential/p@screening_length", "one number"}},
+      {"screening_length_misspelt",
+       set_number("screening_lenght", 8),
+       {"/potential/p", "did you mean \"screening_length\"?"}},
+      {"width_negative", set_number("width", -0.5), {"/potential/p@width", "0 or more", "-0.5"}},
+      {"width_nan", set_number("width", nan), {"/potential/p@width", "finite", "nan"}},
+      {"width_that_its_unit_makes_nothing",
+       [](RawHdf5& f) {
+         f.attribute("/potential/p/position", "unit", "pm");
+         set_number("width", 5e-324)(f);
+       },
+       {"/potential/p@width", "found 4.94066e-324 in a unit of 0.01 angstrom"}},
+      {"width_with_softening",
+       [](RawHdf5& f) {
+         set_number("width", 0.5)(f);
+         set_number("softening", 0.1)(f);
+       },
+       {"/potential/p@softening", "Gaussian", "Remove the attribute, or the width."}},
+      {"width_with_screening",
+       [](RawHdf5& f) {
+         set_number("width", 0.5)(f);
+         set_number("screening_length", 8)(f);
+       },
+       {"/potential/p@screening_length", "Gaussian", "Remove the attribute, or the width."}},
+      {"widths_with_softening",
+       [](RawHdf5& f) {
+         f.dataset("/potential/p/width", {4}, std::vector<double>(4));
+         set_number("softening", 0.1)(f);
+       },
+       {"/potential/p@softening", "Gaussian", "Remove the attribute, or the width."}},
+      {"widths_and_a_width",
+       [](RawHdf5& f) {
+         f.dataset("/potential/p/width", {4}, counted<double>(4));
+         set_number("width", 0)(f);
+       },
+       {"/potential/p/width", "the attribute width", "Remove the dataset or the attribute."}},
+      {"widths_of_integers",
+       [](RawHdf5& f) { f.dataset("/potential/p/width", {4}, counted<std::int64_t>(4)); },
+       {"/potential/p/width", "expected float32 or float64, found int64"}},
+      {"widths_of_another_length",
+       [](RawHdf5& f) { f.dataset("/potential/p/width", {3}, counted<double>(3)); },
+       {"/potential/p/width", "4 charges", "expected shape (4), found (3)"}},
+      {"one_width_as_a_dataset",
+       [](RawHdf5& f) { f.dataset("/potential/p/width", {}, counted<double>(1)); },
+       {"/potential/p/width", "expected shape (4), found ()"}},
+      {"widths_that_are_a_group",
+       [](RawHdf5& f) { f.group("/potential/p/width"); },
+       {"/potential/p/width", "dataset"}},
+      {"widths_of_another_unit",
+       [](RawHdf5& f) {
+         f.dataset("/potential/p/width", {4}, counted<double>(4));
+         f.attribute("/potential/p/width", "unit", "furlong");
+       },
+       {"/potential/p/width@unit", "furlong"}},
+      {"widths_misspelt",
+       [](RawHdf5& f) { f.dataset("/potential/p/widths", {4}, counted<double>(4)); },
+       {"/potential/p", "did you mean \"width\"?"}},
       {"dielectric_of_63_bits",
        [](RawHdf5& f) {
          const hid_t type = H5Tcopy(H5T_STD_I64LE);

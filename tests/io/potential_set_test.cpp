@@ -223,6 +223,9 @@ TEST_F(PotentialProblem, sets_without_a_lattice_are_written) {
   set.targets = TargetKind::points;
   ProblemWriter writer(path("q.h5"), false);
   expect_error(ErrorKind::usage, {"\"p\"", "points"}, [&] { writer.add(set); });
+  set.targets = TargetKind::charges;
+  set.has_widths = true;
+  expect_error(ErrorKind::usage, {"\"p\"", "a width for each charge"}, [&] { writer.add(set); });
 }
 
 // Results
@@ -233,7 +236,10 @@ PotentialSet set_of(TargetKind targets) {
   set.targets = targets;
   set.batch = 3;
   set.has_field = set.has_groups = true;
-  set.softening = 0.25;
+  set.softening = targets == TargetKind::lattice ? 0.25 : 0;
+  set.screening_length = targets == TargetKind::lattice ? 8 : 0;
+  set.width = targets == TargetKind::points ? 0.75 : 0;
+  set.has_widths = targets == TargetKind::charges;
   set.cutoff = 9;
   set.dielectric = 2;
   set.output_unit = PotentialUnit::kt_per_e;
@@ -301,7 +307,7 @@ TEST_F(PotentialResults, points_charges_and_lattices_come_back) {
       EXPECT_EQ(raw.read_text(group + "/energy", "unit"), "kT");
       EXPECT_EQ(raw.read_text(group + "/V_min", "unit"), "kT/e");
       EXPECT_EQ(raw.read_text(group, "targets"), target_kind_name(targets));
-      EXPECT_EQ(raw.read_attribute<double>(group, "softening"), (std::vector<double>{0.25}));
+      EXPECT_EQ(raw.read_attribute<double>(group, "softening"), (std::vector<double>{on_lattice ? 0.25 : 0}));
       EXPECT_EQ(raw.read_attribute<double>(group, "cutoff"), (std::vector<double>{9}));
       EXPECT_EQ(raw.read_attribute<double>(group, "dielectric"), (std::vector<double>{2}));
       EXPECT_EQ(raw.has(group + "/offset"), targets == TargetKind::charges);
@@ -317,6 +323,8 @@ TEST_F(PotentialResults, points_charges_and_lattices_come_back) {
     EXPECT_EQ(found.point_offset, set.point_offset);
     EXPECT_TRUE(found.has_field && found.has_groups);
     EXPECT_EQ(found.cutoff, 9);
+    EXPECT_EQ(found.screening_length, set.screening_length);
+    EXPECT_TRUE(found.width == set.width && found.has_widths == set.has_widths);
     EXPECT_EQ(reader.statistics(found).highest[0], 4);
     EXPECT_EQ(reader.statistics(found).mean[2], 5);
     PotentialBlock<float> block;
