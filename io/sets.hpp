@@ -28,6 +28,7 @@ struct SolveSet {
   std::int64_t chunk_bytes = 0;           ///< of the chunks that A is stored in; 0 where it lies in one piece
   /// Where systems have sizes of their own: how many of the file's have 0, 1, ... n rows. Or else empty.
   std::vector<std::int64_t> systems_of_size;
+  bool is_upper = false;  ///< the file has upper triangles; blocks have lower ones, as the shape's storage says
 };
 
 /// "lattice", "points", "charges": what the attribute targets of a potential set calls them.

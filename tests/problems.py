@@ -18,6 +18,11 @@ def packed(a):
     return np.ascontiguousarray(a[:, rows, columns])
 
 
+def packed_upper(a):
+    rows, columns = np.triu_indices(a.shape[-1])
+    return np.ascontiguousarray(a[:, rows, columns])
+
+
 def numbers_of(group):
     """The names of a result set's datasets but for those that only say what axes are called."""
     return {name for name, item in group.items() if item.attrs.get("CLASS") != b"DIMENSION_SCALE"}

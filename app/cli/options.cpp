@@ -230,14 +230,19 @@ class GenerateSpdCommand final : public Command {
          });
     number("--nrhs", spd_.shape.nrhs, {0, 1 << 20}, "Right-hand sides; 0 asks for the inverse");
     choice("--type", spd_.type, {{"float32", ScalarType::float32}, {"float64", ScalarType::float64}}, "Numbers");
-    choice("--storage", is_packed_, {{"dense", false}, {"packed_lower", true}},
-           "Whole matrices, or lower triangles by rows");
-    choice("--uplo", is_lower_, {{"both", false}, {"lower", true}},
+    choice("--storage", packed_, {{"dense", Uplo::both}, {"packed_lower", Uplo::lower}, {"packed_upper", Uplo::upper}},
+           "Whole matrices, or triangles by rows");
+    choice("--uplo", uplo_, {{"both", Uplo::both}, {"lower", Uplo::lower}, {"upper", Uplo::upper}},
            "Triangles of dense matrices that are to be looked at");
     second_look([this] {
-      if (is_packed_ && is_given("--uplo"))
-        refuse_option_with("--uplo", "--storage packed_lower, where triangles are lower ones");
-      spd_.shape.storage = is_packed_ ? Storage::packed_lower : is_lower_ ? Storage::dense_lower : Storage::dense;
+      const bool is_packed = packed_ != Uplo::both;
+      if (is_packed && is_given("--uplo")) refuse_option_with("--uplo", "packed triangles, which --storage names");
+      if (packed_ == Uplo::upper && is_given("--sizes"))
+        refuse_option_with("--sizes", "--storage packed_upper, whose rows would begin in two places");
+      spd_.is_upper = (is_packed ? packed_ : uplo_) == Uplo::upper;
+      spd_.shape.storage = is_packed             ? Storage::packed_lower
+                           : uplo_ == Uplo::both ? Storage::dense
+                                                 : Storage::dense_lower;
     });
     choice("--compute", spd_.shape.determinant_only, {{"solution", false}, {"log_determinant", true}},
            "What is wanted: x (or the inverse), or ln det A alone");
@@ -267,7 +272,8 @@ class GenerateSpdCommand final : public Command {
  private:
   [[nodiscard]] AnyCommand options() const override { return spd_; }
   GenerateSpdOptions spd_;
-  bool is_packed_ = false, is_lower_ = false;  ///< what is wanted of A
+  enum class Uplo { both, lower, upper };
+  Uplo packed_ = Uplo::both, uplo_ = Uplo::both;  ///< what is wanted of A; both of packed_: dense
 };
 
 /// What commands that make a problem file of charges have in common.

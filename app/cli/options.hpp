@@ -98,6 +98,7 @@ struct GenerateSpdOptions {
   std::string output, set = "systems";
   std::int64_t batch = 1024;
   SpdShape shape{32, 1, Storage::dense};
+  bool is_upper = false;       ///< upper triangles take the place of lower ones in the file
   std::array<int, 2> sizes{};  ///< where the shape has them: the least and the most
   ScalarType type = ScalarType::float32;
   SpdFamily family{};

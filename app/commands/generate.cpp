@@ -48,6 +48,7 @@ std::string generate(const GenerateSpdOptions& options, const std::string& comma
   set.name = options.set;
   set.type = options.type;
   set.shape = options.shape;
+  set.is_upper = options.is_upper;
   set.rhs_is_vector = options.shape.nrhs == 1;
   set.batch = options.batch;
   ProblemWriter writer(options.output, options.overwrite);

@@ -224,7 +224,7 @@ std::string likely_cause(const FailureSigns& signs, std::int64_t batch,
              ", but would be, were the last axis of A the batch. Is it? It belongs first: numpy.moveaxis(A, -1, 0).";
     if (signs.is_upper == looked_at)
       return them + seen(count, looked_at) +
-             ", and 0 below the diagonal. Is this an upper triangle? Store its transpose, with uplo = \"lower\".";
+             ", and 0 below the diagonal. Is this an upper triangle? uplo = \"upper\" says so.";
     if (signs.is_lower == looked_at)
       return them + seen(count, looked_at) +
              ", and 0 above the diagonal. Is this a lower triangle? uplo = \"lower\" says so.";

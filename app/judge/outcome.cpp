@@ -194,7 +194,10 @@ void write_measure(std::ostream& text, const ChargesOfSet& set) {
 void write_system(std::ostream& text, const SolveSet& set) {
   text << " " << (set.shape.has_sizes ? "up to " : "") << set.shape.n << "x" << set.shape.n
        << (set.type == ScalarType::float32 ? " float32" : " float64");
-  if (set.shape.storage == Storage::dense_lower) text << ", lower triangles";
+  if (set.is_upper)
+    text << ", upper triangles";
+  else if (set.shape.storage == Storage::dense_lower)
+    text << ", lower triangles";
   if (set.shape.determinant_only) {
     text << ", log determinant";
   } else if (set.shape.wants_inverse()) {

@@ -24,8 +24,12 @@ SetJson set_json(const SolveSet& set) {
   return about(set, {{"n", set.shape.n},
                      {"sizes", set.shape.has_sizes},
                      {"nrhs", set.shape.nrhs},
-                     {"storage", set.shape.storage == Storage::packed_lower ? "packed_lower" : "dense"},
-                     {"uplo", set.shape.storage == Storage::dense ? "both" : "lower"},
+                     {"storage", set.shape.storage != Storage::packed_lower ? "dense"
+                                 : set.is_upper                             ? "packed_upper"
+                                                                            : "packed_lower"},
+                     {"uplo", set.shape.storage == Storage::dense ? "both"
+                              : set.is_upper                      ? "upper"
+                                                                  : "lower"},
                      {"compute", set.shape.determinant_only  ? "log_determinant"
                                  : set.shape.wants_inverse() ? "inverse"
                                                              : "solution"},

@@ -17,8 +17,10 @@ namespace smallbatch {
 /// The most columns of b: places within a system are counted in 32 bits.
 inline constexpr std::int64_t most_rhs = INT32_MAX / max_system_size;
 /// The attributes of a solve set, and what they can be.
-inline const std::string uplo_lower = "lower", compute_log_determinant = "log_determinant";
-inline const std::string storage_dense = "dense", storage_packed = "packed_lower";
+inline const std::string uplo_lower = "lower", uplo_upper = "upper";
+inline const std::string compute_log_determinant = "log_determinant";
+inline const std::string storage_dense = "dense", storage_packed = "packed_lower",
+                         storage_packed_upper = "packed_upper";
 /// Of a correlation set.
 inline const std::string output_sum = "sum", output_mean = "mean", packing_int4 = "int4";
 

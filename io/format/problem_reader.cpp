@@ -18,6 +18,7 @@
 #include "io/format/labels.hpp"
 #include "io/format/local_coordinates.hpp"
 #include "io/format/set_tables.hpp"
+#include "io/format/triangles.hpp"
 #include "io/hdf5/input.hpp"
 #include "io/hdf5/units.hpp"
 #include "io/integrity/row_hashes.hpp"
@@ -205,24 +206,18 @@ struct ProblemReader::Impl {
     }
   }
 
-  /// Which triangle of dense matrices is looked at.
-  void read_uplo(const std::string& group, SpdShape& shape) const {
+  /// Which triangles are looked at; says whether the set tells.
+  bool read_uplo(const std::string& group, SolveSet& set) const {
     const auto uplo = file.string(group, "uplo");
-    if (!uplo) return;
-    const std::string found = "expected " + quoted(uplo_lower) + ", found " + quoted(*uplo);
-    if (*uplo == "upper") {
-      throw file.error(group + "@uplo", found,
-                       "Store the transposes, numpy.swapaxes(A, 1, 2): their lower triangles are these upper ones.");
+    if (!uplo) return false;
+    if (*uplo != uplo_lower && *uplo != uplo_upper) {
+      throw file.error(group + "@uplo",
+                       "expected " + quoted(uplo_lower) + " or " + quoted(uplo_upper) + ", found " + quoted(*uplo),
+                       "Remove the attribute where both triangles are filled.");
     }
-    if (*uplo != uplo_lower) {
-      throw file.error(group + "@uplo", found, "Remove the attribute where both triangles are filled.");
-    }
-    if (shape.storage != Storage::dense) {
-      throw file.error(
-          group + "@uplo", "expected a dense A, found packed triangles",
-          "Store dense matrices as (batch, n, n), or remove the attribute: packed triangles are lower ones.");
-    }
-    shape.storage = Storage::dense_lower;
+    set.is_upper = *uplo == uplo_upper;
+    if (set.shape.storage == Storage::dense) set.shape.storage = Storage::dense_lower;
+    return true;
   }
 
   /// What is wanted of a set other than x or the inverse.
@@ -255,18 +250,21 @@ struct ProblemReader::Impl {
   }
 
   /// Refuses what may be one dense matrix or many packed triangles, unless the set, b or the numbers tell.
-  void read_storage(const std::string& group, const SolveSet& set, const DatasetInfo& matrices) const {
+  void read_storage(const std::string& group, SolveSet& set, const DatasetInfo& matrices) const {
+    const bool has_uplo = read_uplo(group, set);
     const std::string found = matrices.type_name + " " + shape_text(matrices.shape);
     const bool is_packed = set.shape.storage == Storage::packed_lower,
                is_square = is_packed && matrices.shape[0] == matrices.shape[1];
     const bool has_b = file.kind(group + "/b") != ObjectKind::none;
     const std::string one = has_b ? "A[None] and b[None]" : "A[None]";
     if (const auto storage = file.string(group, "storage")) {
-      if (*storage == (is_packed ? storage_packed : storage_dense)) return;
-      const bool is_known = *storage == storage_packed || *storage == storage_dense;
+      if (is_packed && !has_uplo) set.is_upper = *storage == storage_packed_upper;
+      const std::string& expected = !is_packed ? storage_dense : set.is_upper ? storage_packed_upper : storage_packed;
+      if (*storage == expected) return;
+      const bool is_known = *storage == storage_packed || *storage == storage_packed_upper || *storage == storage_dense;
       throw file.error(group + "@storage",
-                       "A, " + found + ", is understood as " + systems_text(set) + ": expected " +
-                           quoted(is_packed ? storage_packed : storage_dense) + ", found " + quoted(*storage),
+                       "A, " + found + ", is understood as " + systems_text(set) + ": expected " + quoted(expected) +
+                           ", found " + quoted(*storage),
                        !is_known   ? "Set the one that is so, or remove the attribute."
                        : is_square ? "Store one dense matrix as " + one + "."
                                    : "Store A as its set says, or remove the attribute.");
@@ -314,7 +312,6 @@ struct ProblemReader::Impl {
     set.shape.n = static_cast<int>(n);
     set.batch = shape[0];
     set.chunk_bytes = file.chunk_bytes(a);
-    read_uplo(group, set.shape);
     read_storage(group, set, matrices);
     read_compute(group, set.shape);
 
@@ -342,6 +339,10 @@ struct ProblemReader::Impl {
       set.shape.nrhs = set.rhs_is_vector ? 1 : static_cast<int>(rhs.shape[2]);
     }
     open_sizes(group, set);
+    if (set.shape.has_sizes && set.is_upper && set.shape.storage == Storage::packed_lower) {
+      throw file.error(group + "/size", "packed upper triangles of smaller systems may begin each row in two places",
+                       "Store lower triangles, or dense matrices.");
+    }
     warn_of_unused(group, names_of(solve_set_table.datasets));
   }
 
@@ -771,9 +772,11 @@ std::uint64_t ProblemReader::read(const SolveSet& set, std::int64_t first, std::
   std::atomic<std::uint64_t> hash{0};
   const auto rows_of = [&](const char* name, std::int64_t numbers, T* values) {
     return InputFile::Rows<T>{group + "/" + name, values, [&, name, numbers, values](std::int64_t row, auto rows) {
-                                hash +=
-                                    hash_rows(name, systems.first + row, rows,
-                                              static_cast<std::size_t>(numbers) * sizeof(T), values + row * numbers);
+                                T* const begin = values + row * numbers;
+                                hash += hash_rows(name, systems.first + row, rows,
+                                                  static_cast<std::size_t>(numbers) * sizeof(T), begin);
+                                if (set.is_upper && values == block.a.data())
+                                  exchange_triangles(set.shape, TrianglesFrom::upper, rows, begin);
                               }};
   };
   const auto a = rows_of("A", set.shape.matrix_size(), block.a.data());

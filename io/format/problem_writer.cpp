@@ -4,6 +4,7 @@
 
 #include "core/error.hpp"
 #include "io/format/common.hpp"
+#include "io/format/triangles.hpp"
 #include "io/hdf5/output.hpp"
 
 namespace smallbatch {
@@ -56,11 +57,12 @@ void ProblemWriter::add(const SolveSet& set) {
   const std::int64_t n = set.shape.n;
   if (set.shape.storage == Storage::packed_lower) {
     impl_->file.create(group + "/A", type, {set.batch, set.shape.matrix_size()});
-    impl_->file.attribute(group, "storage", storage_packed);
+    impl_->file.attribute(group, "storage", set.is_upper ? storage_packed_upper : storage_packed);
   } else {
     impl_->file.create(group + "/A", type, {set.batch, n, n});
   }
-  if (set.shape.storage == Storage::dense_lower) impl_->file.attribute(group, "uplo", uplo_lower);
+  if (set.shape.storage == Storage::dense_lower)
+    impl_->file.attribute(group, "uplo", set.is_upper ? uplo_upper : uplo_lower);
   if (set.shape.determinant_only) impl_->file.attribute(group, "compute", compute_log_determinant);
   if (set.shape.has_sizes) impl_->file.create(group + "/size", ElementType::int32, {set.batch});
   if (set.shape.nrhs == 0) return;
@@ -74,7 +76,13 @@ void ProblemWriter::add(const SolveSet& set) {
 template <class T>
 void ProblemWriter::write(const SolveSet& set, const SpdBlock<T>& block) {
   const std::string group = set_path(set);
-  impl_->file.write(group + "/A", {{block.first, block.count}}, block.a.data());
+  if (set.is_upper) {
+    AlignedVector<T> a = block.a;
+    exchange_triangles(set.shape, TrianglesFrom::lower, block.count, a.data());
+    impl_->file.write(group + "/A", {{block.first, block.count}}, a.data());
+  } else {
+    impl_->file.write(group + "/A", {{block.first, block.count}}, block.a.data());
+  }
   if (set.shape.nrhs > 0) impl_->file.write(group + "/b", {{block.first, block.count}}, block.b.data());
   if (set.shape.has_sizes) impl_->file.write(group + "/size", {{block.first, block.count}}, block.sizes.data());
 }

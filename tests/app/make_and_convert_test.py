@@ -21,15 +21,15 @@ def potential(path, name="molecules"):
         return file[f"potential/{name}/V"][...].astype(np.float64)
 
 
-@pytest.mark.parametrize("storage", ["dense", "packed"])
+@pytest.mark.parametrize("storage", ["dense", "packed", "packed_upper"])
 def test_generated_systems_have_the_condition_that_was_asked_for(smallbatch, tmp_path, storage):
     smallbatch("generate", "spd", "-o", "p.h5", "--batch", 5, "--n", 12, "--condition", 1e4, "--type", "float64",
                "--storage", storage, "--nrhs", 2)
     with h5py.File(tmp_path / "p.h5") as file:
         a, b = file["solve/systems/A"][...], file["solve/systems/b"][...]
     assert b.shape == (5, 12, 2)
-    if storage == "packed":
-        rows, columns = np.tril_indices(12)
+    if storage != "dense":
+        rows, columns = np.tril_indices(12) if storage == "packed" else np.triu_indices(12)
         full = np.zeros((5, 12, 12))
         full[:, rows, columns] = full[:, columns, rows] = a
         a = full
@@ -37,13 +37,14 @@ def test_generated_systems_have_the_condition_that_was_asked_for(smallbatch, tmp
     assert np.linalg.cond(a) == pytest.approx(1e4, rel=1e-6)
 
 
-def test_generated_sets_say_what_is_read_and_wanted(smallbatch, tmp_path):
-    smallbatch("generate", "spd", "-o", "p.h5", "--batch", 3, "--n", 64, "--uplo", "lower", "--compute",
+@pytest.mark.parametrize("uplo", ["lower", "upper"])
+def test_generated_sets_say_what_is_read_and_wanted(smallbatch, tmp_path, uplo):
+    smallbatch("generate", "spd", "-o", "p.h5", "--batch", 3, "--n", 64, "--uplo", uplo, "--compute",
                "log_determinant", "--type", "float64")
     with h5py.File(tmp_path / "p.h5") as file:
         group = file["solve/systems"]
         assert group["A"].shape == (3, 64, 64) and "b" not in group
-        assert group.attrs["uplo"] == b"lower" and group.attrs["compute"] == b"log_determinant"
+        assert group.attrs["uplo"] == uplo.encode() and group.attrs["compute"] == b"log_determinant"
         expected = np.linalg.slogdet(group["A"][...])[1]
     smallbatch("run", "p.h5", "-o", "r.h5")
     with h5py.File(tmp_path / "r.h5") as file:

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from tests.long_double import L, inverse_of_lower, ldlt, norm1, residual
-from tests.problems import open_problem_file, packed, results_to_change
+from tests.problems import open_problem_file, packed, packed_upper, results_to_change
 
 pytestmark = pytest.mark.skipif(np.finfo(np.longdouble).nmant < 63, reason="long double is no longer than double here")
 DEFAULT_FILES = 200
@@ -149,7 +149,7 @@ def draw_set(rng):
     u = np.finfo(dtype).eps / 2
     n = int(rng.choice([rng.integers(1, 9), rng.integers(1, 34), rng.integers(33, 129)], p=[0.6, 0.3, 0.1]))
     batch = int(rng.integers(1, 5))
-    storage = rng.choice(["dense", "lower", "packed"])
+    storage = str(rng.choice(["dense", "lower", "upper", "packed", "packed_upper"]))
     wanted = rng.choice(["vector", "columns", "inverse", "log_determinant"], p=[0.4, 0.25, 0.2, 0.15])
     a = np.stack([draw_matrix(rng, n, dtype, u) for _ in range(batch)])
     b = None
@@ -166,7 +166,7 @@ def draw_set(rng):
         if rng.random() < 0.3:
             with np.errstate(all="ignore"):
                 plant(rng, rng.choice(FAULTS), a[k], None if b is None else b[k], dtype)
-    size = rng.integers(0, n + 1, batch) if rng.random() < 0.25 else None
+    size = rng.integers(0, n + 1, batch) if rng.random() < 0.25 and storage != "packed_upper" else None
     return {"a": a, "b": b, "storage": storage, "wanted": wanted, "n": n, "u": float(u), "size": size}
 
 
@@ -186,11 +186,17 @@ def write_set(group, drawn):
         names = [name for name in ("a", "b") if drawn[name] is not None]
         drawn = {**drawn, **{name: with_rubbish_beyond(drawn, name, rubbish) for name in names}}
     a = drawn["a"]
-    if drawn["storage"] == "packed":
-        group["A"] = packed(a)
-    elif drawn["storage"] == "lower":
-        group["A"] = np.where(np.tri(drawn["n"], dtype=bool), a, a.dtype.type(np.nan))
-        group.attrs["uplo"] = "lower"
+    if drawn["storage"].startswith("packed"):
+        is_upper = drawn["storage"] == "packed_upper"
+        group["A"] = packed_upper(a) if is_upper else packed(a)
+        if len(a) == group["A"].shape[1] or drawn["n"] % 2:  # the first may be one dense matrix
+            group.attrs["storage"] = "packed_upper" if is_upper else "packed_lower"
+        elif is_upper:
+            group.attrs["uplo"] = "upper"
+    elif drawn["storage"] in ("lower", "upper"):
+        looked_at = np.tri(drawn["n"], dtype=bool)
+        group["A"] = np.where(looked_at if drawn["storage"] == "lower" else looked_at.T, a, a.dtype.type(np.nan))
+        group.attrs["uplo"] = drawn["storage"]
     else:
         group["A"] = a
     if drawn["b"] is not None:
@@ -208,7 +214,8 @@ class System:
         self.u, self.wanted, self.type = drawn["u"], drawn["wanted"], drawn["a"].dtype
         self.n = drawn["n"] if drawn["size"] is None else int(drawn["size"][k])
         a = drawn["a"][k, :self.n, :self.n].astype(L)
-        self.lower = np.tril(a) + np.tril(a, -1).T
+        stored = a.T if drawn["storage"] in ("upper", "packed_upper") else a
+        self.lower = np.tril(stored) + np.tril(stored, -1).T
         self.stored = a if drawn["storage"] == "dense" else self.lower
         self.b = None if drawn["b"] is None else drawn["b"][k, :self.n].astype(L)
 

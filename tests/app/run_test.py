@@ -12,8 +12,8 @@ import h5py
 import numpy as np
 import pytest
 
-from tests.problems import (add_potential, add_solve, direct_sum, numbers_of, open_problem_file, potential_bound,
-                            results_to_change)
+from tests.problems import (add_potential, add_solve, direct_sum, numbers_of, open_problem_file, packed, packed_upper,
+                            potential_bound, results_to_change, spd)
 
 U = {np.float32: 2.0**-24, np.float64: 2.0**-53}
 
@@ -90,6 +90,45 @@ def test_the_upper_triangle_is_not_looked_at_where_uplo_says_so(smallbatch, tmp_
         for name in whole["solve/systems"]:
             np.testing.assert_allclose(lower["solve/systems"][name], whole["solve/systems"][name], rtol=0,
                                        atol=1e3 * n * U[dtype])
+
+
+@pytest.mark.parametrize("layout", [{}, {"chunks": True, "compression": 3, "shuffle": True}, {"swapped": True}],
+                         ids=["contiguous", "compressed", "big-endian"])
+@pytest.mark.parametrize("stored", ["dense", "dense with sizes", "packed by uplo", "packed by storage"])
+def test_upper_triangles_are_the_lower_ones_of_the_transposes(smallbatch, tmp_path, stored, layout):
+    """Bit for bit, in blocks and shares, whatever the other triangle of a dense A holds."""
+    rng = np.random.default_rng(3)
+    n, batch = 13, 7000
+    a = spd(rng, batch, n, np.float32)
+    is_packed = stored.startswith("packed")
+    for name in ("lower", "upper"):
+        with open_problem_file(tmp_path / f"{name}.h5") as file:
+            group = file.create_group("solve/systems")
+            of_triangle = np.tri(n, dtype=bool) if name == "lower" else np.tri(n, dtype=bool).T
+            values = ({"lower": packed, "upper": packed_upper}[name](a) if is_packed
+                      else np.where(of_triangle, a, rng.uniform(-9, 9, a.shape)))
+            kind = {key: value for key, value in layout.items() if key != "swapped"}
+            group.create_dataset("A", data=values.astype(">f4" if "swapped" in layout else "<f4"), **kind)
+            group["b"] = np.random.default_rng(4).uniform(-1, 1, (batch, n)).astype(np.float32)
+            if stored.endswith("sizes"):
+                group["size"] = np.random.default_rng(5).integers(0, n + 1, batch).astype(np.int32)
+            if stored == "packed by storage":
+                group.attrs["storage"] = f"packed_{name}"
+            elif name == "upper" or not is_packed:
+                group.attrs["uplo"] = name
+        smallbatch("run", f"{name}.h5", "-o", f"{name}_r.h5", "--memory", "4MiB")
+        smallbatch("verify", f"{name}.h5", f"{name}_r.h5")
+    for k in ("1", "2", "3"):
+        smallbatch("run", "upper.h5", "-o", f"{k}.h5", "--shard", f"{k}/3")
+    smallbatch("merge", "1.h5", "2.h5", "3.h5", "-o", "merged_r.h5")
+    smallbatch("verify", "upper.h5", "merged_r.h5")
+    with h5py.File(tmp_path / "lower_r.h5") as lower, h5py.File(tmp_path / "upper_r.h5") as upper, \
+            h5py.File(tmp_path / "merged_r.h5") as merged:
+        assert not lower["solve/systems/info"][...].any()
+        for name in numbers_of(lower["solve/systems"]):
+            expected = lower["solve/systems"][name][...]
+            assert np.array_equal(upper["solve/systems"][name][...], expected)
+            assert np.array_equal(merged["solve/systems"][name][...], expected)
 
 
 def test_the_determinant_alone_has_no_solution(smallbatch, tmp_path):

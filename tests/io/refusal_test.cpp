@@ -169,21 +169,33 @@ const std::vector<Refusal>& solve_refusals() {
          H5Dcreate2(f.id(), "/solve/s/A", H5T_IEEE_F32LE, H5Screate(H5S_NULL), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
        },
        {"/solve/s/A", "no data"}},
-      {"uplo_upper",
-       [](RawHdf5& f) { f.attribute("/solve/s", "uplo", "upper"); },
-       {"/solve/s@uplo", "expected \"lower\"", "found \"upper\"", "transposes"}},
       {"uplo_unknown",
        [](RawHdf5& f) { f.attribute("/solve/s", "uplo", "L"); },
-       {"/solve/s@uplo", "expected \"lower\"", "found \"L\""}},
+       {"/solve/s@uplo", "expected \"lower\" or \"upper\"", "found \"L\""}},
       {"uplo_as_number",
        [](RawHdf5& f) { f.attribute("/solve/s", "uplo", std::vector<double>{1}); },
        {"/solve/s@uplo"}},
-      {"uplo_of_packed_triangles",
+      {"uplo_of_the_other_packed_triangles",
        [](RawHdf5& f) {
          replace("/solve/s/A", {3, 3}, counted<float>(9))(f);
          f.attribute("/solve/s", "uplo", "lower");
+         f.attribute("/solve/s", "storage", "packed_upper");
        },
-       {"/solve/s@uplo", "packed"}},
+       {"/solve/s@storage", "expected \"packed_lower\", found \"packed_upper\""}},
+      {"storage_of_the_other_packed_triangles",
+       [](RawHdf5& f) {
+         replace("/solve/s/A", {3, 3}, counted<float>(9))(f);
+         f.attribute("/solve/s", "uplo", "upper");
+         f.attribute("/solve/s", "storage", "packed_lower");
+       },
+       {"/solve/s@storage", "expected \"packed_upper\", found \"packed_lower\""}},
+      {"sizes_of_packed_upper_triangles",
+       [](RawHdf5& f) {
+         replace("/solve/s/A", {3, 3}, counted<float>(9))(f);
+         f.attribute("/solve/s", "storage", "packed_upper");
+         f.dataset("/solve/s/size", {3}, std::vector<std::int32_t>{1, 2, 2});
+       },
+       {"/solve/s/size", "packed upper triangles", "Store lower triangles"}},
       {"compute_unknown",
        [](RawHdf5& f) { f.attribute("/solve/s", "compute", "determinant"); },
        {"/solve/s@compute", "expected \"log_determinant\"", "found \"determinant\""}},
@@ -411,7 +423,8 @@ TEST_F(RefusedFile, storage_that_a_has_not) {
       {{4, 6}, "dense", "4 packed triangles, n = 3: expected \"packed_lower\", found \"dense\""},
       {{4, 3, 3}, "packed_lower", "4 dense matrices, n = 3: expected \"dense\", found \"packed_lower\""},
       {{4, 3, 3}, "packed", "expected \"dense\", found \"packed\""},
-      {{4, 6}, "packed_upper", "expected \"packed_lower\", found \"packed_upper\""}};
+      {{4, 3, 3}, "packed_upper", "expected \"dense\", found \"packed_upper\""},
+      {{4, 6}, "packed", "expected \"packed_lower\", found \"packed\""}};
   for (const auto& [a, storage, says] : all) {
     write_systems(path("p.h5"), a, {}, storage);
     expect_error(ErrorKind::bad_input, {"/solve/s@storage", says}, [&] { ProblemReader{path("p.h5")}; });

@@ -1,0 +1,19 @@
+// Upper triangles of files. Everything within reads lower ones (core/systems.hpp), so readers and writers exchange
+// them.
+#pragma once
+
+#include <cstdint>
+
+#include "core/systems.hpp"
+
+namespace smallbatch {
+
+/// Which triangles a move begins with.
+enum class TrianglesFrom { upper, lower };
+
+/// Makes lower triangles of `count` matrices' upper ones, or the other way round, in place. Dense matrices become their
+/// transposes; packed triangles stay packed by rows.
+template <class T>
+void exchange_triangles(const SpdShape& shape, TrianglesFrom from, std::int64_t count, T* a);
+
+}  // namespace smallbatch
