@@ -27,8 +27,9 @@ struct LatticeShape {
 };
 
 /// Status of one potential problem. 0: evaluated. k > 0: evaluated, and k charges that are not zero lie on a lattice
-/// point, or k targets on a charge that is not zero (the singularity policy decided the values there). Negative: as
-/// below, in this order; where has_values() says that there are none, every value of the problem is NaN.
+/// point, or k targets on a charge that is not zero (the singularity policy decided the values there); a charge with a
+/// width lies on nothing. Negative: as below, in this order; where has_values() says that there are none, every value
+/// of the problem is NaN.
 /// A position, a charge, a width or a point is a NaN or an infinity, or a width is negative.
 inline constexpr std::int32_t info_charges_not_finite = -1;
 inline constexpr std::int32_t info_charges_out_of_range =
@@ -38,8 +39,9 @@ inline constexpr std::int32_t info_charges_out_of_range =
 /// lattice the charges decide, wherever the planes asked for lie and whether or not the values cancel:
 ///     |f| sum_i |q_i| / rho_i,   or, where E is wanted,   |f| sum_i |q_i| / rho_i^2 (1 + 2 rho_i / c)
 /// exceeds the largest finite number of the type, with rho_i^2 = d_i^2 + softening^2, d_i from charge i to the nearest
-/// point of the whole lattice (of a charge *on* a point, without a softening: the smallest spacing), c the cut-off (the
-/// bracket is 1 without one). V and E are then within the range, to 1e-6 of it, wherever neither sum exceeds it.
+/// point of the whole lattice (of a charge *on* a point, without a softening: the smallest spacing; of a Gaussian
+/// charge rho_i is the larger of d_i and 1.25 widths), c the cut-off (the bracket is 1 without one). A screening counts
+/// for nothing here. V and E are then within the range, to 1e-6 of it, wherever neither sum exceeds it.
 inline constexpr std::int32_t info_values_out_of_range = -3;
 
 /// Whether a problem of this status has values.

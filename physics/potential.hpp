@@ -55,11 +55,17 @@ constexpr InteractionKind interaction_kind(const ChargeBatch& charges, const Pot
 ///     |V - V_exact|       <= f sum_i |q_i|/rho_i   (2^-22 + 2^-23 L/rho_i)
 ///     |E_k - E_exact,k|   <= f sum_i |q_i|/rho_i^2 (2^-20 + 2^-21 L/rho_i)     for each component k
 /// A softening doubles the first number in each bracket: where it is long all rho_i are alike, and so are their
-/// roundings. A cut-off doubles the bounds, and m_i = min(rho_i, c) takes the place of rho_i in L/rho_i and of one of
+/// roundings. A screening length or widths double the bounds. A screening multiplies V's terms by (1 + x_i) exp(-x_i)
+/// and E's by (1 + x_i)^2 exp(-x_i), x_i = rho_i/l. Of Gaussian charges rho_i is the larger of r_i and 1.25 w_i.
+/// A cut-off doubles the bounds, and m_i = min(rho_i, c) takes the place of rho_i in L/rho_i and of one of
 /// two in rho_i^2. The sums are then over the charges with r_i < 1.01 c, for a cut-off of at least 2^-16 L and 2^-300
 /// eps. Exact are V and E of f, eps, c and the coordinates as float64s.
 ///
 /// Double precision (double): the same with 2^-51, 2^-52, 2^-49 and 2^-50.
+///
+/// Screened terms may fall below the range of numbers. A bound therefore counts (1 + x_i) exp(-x_i), and E's factor,
+/// as at least 2^-100 in single and 2^-960 in double precision. To it come f 2^-110 and f 2^-1000 for each charge;
+/// f 2^-480 where a softening or a lattice's spacing is below 2^-180 angstrom.
 ///
 /// The first terms hold for roundings that do not all go one way. Where up to 15 charges in a row (63 where E is
 /// concerned) each give less than half a unit in the last place of what one beside them gives, and all have one sign,

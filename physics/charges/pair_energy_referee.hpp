@@ -35,6 +35,7 @@ double pair_energy_error_over_bound(const PairEnergyBlock& block, std::int64_t p
                                     const ReferencePairEnergy& reference);
 
 /// When U, and the energies of charges where they are wanted, are right: that rule as a sentence, with its numbers.
-std::string pair_energy_criterion(const PairEnergyOptions& options, bool with_energy_per_charge);
+std::string pair_energy_criterion(const PairEnergyOptions& options, bool with_energy_per_charge,
+                                  bool with_widths = false);
 
 }  // namespace smallbatch

@@ -15,14 +15,23 @@
 namespace smallbatch {
 
 /// The numbers of the bounds in physics/potential.hpp: of V the parts that do not and that do grow with L/rho_i, and by
-/// how much E's are larger; by how much the first part is with a softening, and both are with a cut-off; up to which of
-/// its multiples charges count.
+/// how much E's are larger; by how much the first part is with a softening, and both are with a cut-off and with a
+/// screening length or widths; up to which multiple of a cut-off charges count.
 struct PotentialBounds {
   double of_terms, of_distances;
 };
 inline constexpr PotentialBounds potential_bounds_float{0x1p-22, 0x1p-23}, potential_bounds_double{0x1p-51, 0x1p-52};
 inline constexpr double field_bound_factor = 4, softening_bound_factor = 2, cutoff_bound_factor = 2,
-                        bound_reach_in_cutoffs = 1.01;
+                        interaction_bound_factor = 2, bound_reach_in_cutoffs = 1.01;
+/// What exp(-rho/l) counts as in a bound at least.
+constexpr double least_screening(ScalarType precision) {
+  return precision == ScalarType::float32 ? 0x1p-100 : 0x1p-960;
+}
+/// How much of a screened charge's part may be lost below the range of what it is summed in, in e/angstrom and
+/// e/angstrom^2: `least_rho` as small makes double precision count charges in large units.
+constexpr double least_screened_term(ScalarType precision, double least_rho) {
+  return precision == ScalarType::float32 ? 0x1p-110 : least_rho < 0x1p-200 ? 0x1p-480 : 0x1p-1000;
+}
 /// Of an interaction energy, of the sum of its terms' magnitudes.
 inline constexpr double energy_bound = 0x1p-44;
 
@@ -44,11 +53,13 @@ class ReferenceProblem;
 
 /// One problem of a batch, prepared once to be asked for as many targets as wanted, by many threads if they like. It
 /// looks at points where they lie: the batch must stay. `precision` says whose bound; without `with_field` the field is
-/// not computed, and does not count for the status. A result's summary and energy are not asked for here.
+/// not computed, and does not count for the status. A result's summary and energy are not asked for here. With
+/// `target_width`, one for each target of the problem, targets are Gaussian, too, where charges have widths.
 class PotentialReferee {
  public:
   PotentialReferee(const ChargeBatch& charges, const TargetBatch& targets, std::int64_t problem,
-                   const PotentialOptions& options, ScalarType precision, bool with_field);
+                   const PotentialOptions& options, ScalarType precision, bool with_field,
+                   const double* target_width = nullptr);
   ~PotentialReferee();
   PotentialReferee(PotentialReferee&&) noexcept;
   PotentialReferee& operator=(PotentialReferee&&) noexcept;
@@ -70,8 +81,8 @@ ReferenceStatus reference_potential(const ChargeBatch& charges, const TargetBatc
                                     unsigned threads = 1, bool with_field = true);
 
 /// The referee's interaction energy of groups 1 and 2 of one problem, and the bound that a backend must keep:
-/// f sum |q_i q_j|/rho_ij energy_bound. Large problems take long: `pause` is called every few hundredths of a second,
-/// and may throw.
+/// f sum |q_i q_j|/rho_ij energy_bound, times what bounds of V carry for a screening. Large problems take long: `pause`
+/// is called every few hundredths of a second, and may throw.
 struct ReferenceEnergy {
   double energy = 0, bound = 0;
 };
@@ -105,6 +116,6 @@ double energy_error_over_bound(const PotentialBlock<T>& block, const PotentialOp
 
 /// When V, and E and U where they are wanted, are right: that rule as a sentence, with its numbers.
 std::string potential_criterion(const PotentialOptions& options, ScalarType precision, bool with_field,
-                                bool with_energy);
+                                bool with_energy, bool with_widths = false);
 
 }  // namespace smallbatch

@@ -20,6 +20,7 @@ inline PairEnergyBlock block_of(const std::vector<Problem>& problems, bool in_gr
   for (const Problem& problem : problems) {
     block.position.insert(block.position.end(), problem.position.begin(), problem.position.end());
     block.charge.insert(block.charge.end(), problem.charge.begin(), problem.charge.end());
+    block.width.insert(block.width.end(), problem.width.begin(), problem.width.end());
     std::vector<std::int8_t> group = problem.group;
     group.resize(problem.charge.size());
     if (in_groups) block.group.insert(block.group.end(), group.begin(), group.end());
@@ -69,16 +70,20 @@ inline PairTruth pair_truth(const Problem& problem, const PairEnergyOptions& opt
       if (problem.group.empty() ? j >= i : problem.group[i] != 1 || problem.group[j] != 2) continue;
       if (problem.charge[i] == 0 || problem.charge[j] == 0) continue;
       const long double r = norm(displacement(problem, at_charges, static_cast<std::int64_t>(i), j));
-      if (eps == 0 && r < 1e-6L) continue;
+      const long double width = problem.width.empty() ? 0 : std::hypot<long double>(problem.width[i], problem.width[j]);
+      if (eps == 0 && width == 0 && r < 1e-6L) continue;
       if (c > 0 && r >= 1.01L * c) continue;
-      const long double rho = std::sqrt(r * r + eps * eps);
+      const TrueAction action = true_action(r, eps, options.screening_length, width, single);
+      const long double rho = action.m;
       const long double w = c > 0 ? std::max(0.0L, 1 - r * r / (c * c)) : 1;
       const long double product = options.unit_factor * static_cast<long double>(problem.charge[i]) *
                                   static_cast<long double>(problem.charge[j]);
-      const long double energy = product / rho * (w * w);
+      const long double energy = product / rho * (w * w) * action.value;
       const long double length = c > 0 ? std::min(rho, c) : rho;
       const long double bound =
-          std::abs(product) / rho * (relative + shift * largest_extent / length) * (c > 0 ? 2 : 1);
+          std::abs(product) / rho * (relative + shift * largest_extent / length) * (c > 0 ? 2 : 1) *
+              action.value_bound +
+          true_least(options.screening_length, single) * std::abs(options.unit_factor * problem.charge[i]);
       truth.energy += energy;
       truth.bound += bound;
       for (const std::size_t k : {i, j}) {

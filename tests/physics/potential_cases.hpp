@@ -26,6 +26,7 @@ struct Problem {
   std::array<double, 3> origin{0, 0, 0}, spacing{1, 1, 1};  ///< of its lattice
   std::vector<double> points;
   std::vector<std::int8_t> group;  ///< empty, or one per charge
+  std::vector<double> width;       ///< empty, or one per charge
 
   void add(double x, double y, double z, double q) {
     position.insert(position.end(), {x, y, z});
@@ -98,9 +99,10 @@ inline Problem uniform_shell() {
 /// the last's: nobody may read them.
 struct Batch {
   std::vector<std::int64_t> offset{1}, point_offset{1};
-  std::vector<double> position{NAN, NAN, NAN}, charge{NAN}, origin, spacing, point{NAN, NAN, NAN};
+  std::vector<double> position{NAN, NAN, NAN}, charge{NAN}, origin, spacing, point{NAN, NAN, NAN}, width{NAN};
   std::vector<std::int8_t> group{1};
   Where where;
+  bool has_widths = false;
 
   Batch(const Where& everywhere, const std::vector<Problem>& problems) : where(everywhere) {
     for (const Problem& problem : problems) {
@@ -113,15 +115,21 @@ struct Batch {
       point.insert(point.end(), problem.points.begin(), problem.points.end());
       std::vector<std::int8_t> groups = problem.group;
       groups.resize(problem.charge.size());
+      std::vector<double> widths = problem.width;
+      widths.resize(problem.charge.size());
+      width.insert(width.end(), widths.begin(), widths.end());
+      has_widths |= !problem.width.empty();
       group.insert(group.end(), groups.begin(), groups.end());
     }
     position.insert(position.end(), 3, NAN);
     point.insert(point.end(), 3, NAN);
     charge.push_back(NAN);
+    width.push_back(NAN);
     group.push_back(1);
   }
   [[nodiscard]] ChargeBatch charges() const {
-    return {static_cast<std::int64_t>(offset.size()) - 1, offset.data(), position.data(), charge.data(), group.data()};
+    return {static_cast<std::int64_t>(offset.size()) - 1, offset.data(), position.data(), charge.data(), group.data(),
+            has_widths ? width.data() : nullptr};
   }
   [[nodiscard]] LatticeBatch lattice(std::int64_t first_plane, std::int64_t plane_count) const {
     return {where.shape, origin.data(), spacing.data(), first_plane, plane_count};
@@ -249,6 +257,41 @@ inline double singular_distance(const Problem& problem, const Where& where, cons
                                            : 1e-6;
 }
 
+/// g = value/m and -g' = slope/m^2 r/m, without a cut-off, and what multiplies the bounds of point charges at m.
+struct TrueAction {
+  long double m, value = 1, slope = 1, value_bound = 1, slope_bound = 1;
+};
+inline TrueAction true_action(long double r, long double softening, long double screening_length, long double width,
+                              bool single) {
+  const long double rho = std::sqrt(r * r + softening * softening);
+  if (screening_length > 0) {
+    const long double x = rho / screening_length, least = single ? 0x1p-100L : 0x1p-960L;
+    const long double slope = (1 + x) * std::exp(-x);
+    return {rho, std::exp(-x), slope, 2 * std::max(slope, least), 2 * std::max((1 + x) * slope, least)};
+  }
+  if (width == 0) return {rho};
+  const long double t = r / (std::sqrt(2.0L) * width), m = std::max(r, 1.25L * width),
+                    two_per_root_pi = 2 / std::sqrt(std::numbers::pi_v<long double>);
+  long double value = two_per_root_pi, slope = 2 * two_per_root_pi / 3;  // erf(t)/t, and its slope over -t
+  if (t > 0.3L) {
+    value = std::erf(t) / t;
+    slope = (value - two_per_root_pi * std::exp(-t * t)) / (t * t);
+  } else {  // Taylor's
+    long double power = two_per_root_pi;
+    for (int n = 1; n < 20; ++n) {
+      power *= -t * t / n;
+      value += power / (2 * n + 1);
+      slope += 2 * power / (2 * n + 3);
+    }
+  }
+  const long double lengths = m / (std::sqrt(2.0L) * width);
+  return {m, value * lengths, slope * lengths * lengths * lengths, 2, 2};
+}
+/// What comes to the bounds of a screened charge, times f.
+inline long double true_least(long double screening_length, bool single) {
+  return screening_length > 0 ? single ? 0x1p-110L : 0x1p-1000L : 0;
+}
+
 /// Potential and field of one problem at one target, summed in long double, with the bounds of physics/potential.hpp.
 struct Truth {
   double potential = 0, bound = 0;
@@ -270,21 +313,25 @@ Truth truth(const Problem& problem, const Where& where, std::int64_t target, con
     if (q == 0) continue;
     const Vector d = displacement(problem, where, target, i);
     const long double r = norm(d);
-    if (r < on_target) {
+    const long double width = problem.width.empty() ? 0 : problem.width[i];
+    if (r < on_target && width == 0) {
       net += q;
       magnitude += std::abs(q);
       continue;
     }
     if (c > 0 && r >= 1.01L * c) continue;
-    const long double rho = eps > 0 ? std::sqrt(r * r + eps * eps) : r;
+    const TrueAction action = true_action(r, eps, options.screening_length, width, sizeof(T) == 4);
+    const long double rho = action.m;
     const long double w = c > 0 ? std::max(0.0L, 1 - r * r / (c * c)) : 1;
-    sum += q / rho * (w * w);
-    const long double along = q * (w * w / (rho * rho * rho) + (c > 0 ? 4 * w / (rho * c * c) : 0));
+    sum += q / rho * (w * w) * action.value;
+    const long double along =
+        q * (w * w / (rho * rho * rho) * action.slope + (c > 0 ? 4 * w / (rho * c * c) * action.value : 0));
     for (std::size_t axis = 0; axis < 3; ++axis) field[axis] += along * d[axis];
     const long double length = c > 0 ? std::min(rho, c) : rho;
     const long double error = std::abs(q) / rho * (relative + shift * largest_extent / length) * (c > 0 ? 2 : 1);
-    bound += error;
-    field_bound += 4 * error / length;
+    const long double least = true_least(options.screening_length, sizeof(T) == 4);
+    bound += error * action.value_bound + least;
+    field_bound += 4 * error / length * action.slope_bound + least;
   }
   const long double f = options.unit_factor;
   Truth result{static_cast<double>(f * sum), static_cast<double>(f * bound), {}, static_cast<double>(f * field_bound)};
@@ -304,7 +351,8 @@ inline std::int32_t true_info(const Problem& problem, const Where& where, const 
   for (std::int64_t target = 0; target < target_count(problem, where); ++target) {
     bool any = false;
     for (std::size_t i = 0; i < problem.charge.size(); ++i) {
-      if (problem.charge[i] == 0 || (where.kind == at_charges && static_cast<std::int64_t>(i) == target)) continue;
+      if (problem.charge[i] == 0 || (!problem.width.empty() && problem.width[i] > 0)) continue;
+      if (where.kind == at_charges && static_cast<std::int64_t>(i) == target) continue;
       if (norm(displacement(problem, where, target, i)) >= on_target) continue;
       any = charge_on[i] = true;
     }

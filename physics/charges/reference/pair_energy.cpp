@@ -16,6 +16,7 @@
 #include "physics/charges/pair_energy_backends.hpp"
 #include "physics/charges/pair_energy_referee.hpp"
 #include "physics/charges/potential_checks.hpp"
+#include "physics/charges/reference/criterion.hpp"
 #include "physics/charges/reference/sums.hpp"
 
 namespace smallbatch {
@@ -32,16 +33,21 @@ PotentialOptions potentials_of(const PairEnergyOptions& options) {
 /// Charges of one problem: where each lies in it, then what a batch has of them.
 struct Charges {
   std::vector<std::int64_t> source;
-  std::vector<double> position, charge;
+  std::vector<double> position, charge, width;
   std::array<std::int64_t, 2> offset{};
 
   void add(const ChargeBatch& batch, std::int64_t first, std::int64_t i, double q) {
     source.push_back(i);
     position.insert(position.end(), batch.position + 3 * (first + i), batch.position + 3 * (first + i) + 3);
     charge.push_back(q);
+    if (batch.width != nullptr) width.push_back(batch.width[first + i]);
     offset[1] = static_cast<std::int64_t>(source.size());
   }
-  [[nodiscard]] ChargeBatch batch() const { return {1, offset.data(), position.data(), charge.data()}; }
+  [[nodiscard]] const double* widths() const { return width.empty() ? nullptr : width.data(); }
+  [[nodiscard]] ChargeBatch batch() const {
+    return {1, offset.data(), position.data(), charge.data(), nullptr, widths()};
+  }
+  [[nodiscard]] bool is_wide(std::size_t i) const { return !width.empty() && width[i] >= least_width; }
   [[nodiscard]] PointBatch points() const { return {offset.data(), position.data()}; }
   [[nodiscard]] std::int64_t count() const { return offset[1]; }
 };
@@ -62,6 +68,9 @@ class ReferencePairs {
     for (std::int64_t i = 0; i < count_; ++i) {
       const double q = charges.charge[first + i];
       strongest = std::max(strongest, std::abs(q));
+      const double width = charges.width != nullptr ? charges.width[first + i] : 0;
+      if (!std::isfinite(width) || width < 0) status_ = info_charges_not_finite;
+      if (status_ == 0 && width > most) status_ = info_charges_out_of_range;
       for (int axis = 0; axis < 3; ++axis) {
         const double x = charges.position[3 * (first + i) + axis];
         if (!std::isfinite(x) || !std::isfinite(q)) status_ = info_charges_not_finite;
@@ -110,7 +119,7 @@ class ReferencePairs {
     others.unit_factor = 1;
     const ChargeBatch batch = sources.batch();
     const TargetBatch targets = in_groups_ ? TargetBatch(rows.points()) : TargetBatch();
-    const PotentialReferee referee(batch, targets, 0, others, options_.precision, false);
+    const PotentialReferee referee(batch, targets, 0, others, options_.precision, false, rows.widths());
     std::vector<ReferencePotential> potential(rows.source.size());
     parallel_for(rows.count(), charges_together, threads, [&](std::int64_t first, std::int64_t last) {
       if (pause) pause();
@@ -191,6 +200,7 @@ class ReferencePairs {
       auto near = std::lower_bound(by_x.begin(), by_x.end(), std::pair{here[0] - reach, std::size_t{0}});
       for (; near != by_x.end() && near->first <= here[0] + reach; ++near) {
         if (!in_groups_ && near->second == i) continue;
+        if (rows.is_wide(i) || sources.is_wide(near->second)) continue;
         const Eigen::Map<const Eigen::Array3d> there(sources.position.data() + 3 * near->second);
         if ((here - there).matrix().norm() >= distance) continue;
         const bool same_sign = (rows.charge[i] > 0) == (sources.charge[near->second] > 0);
@@ -215,7 +225,7 @@ class EigenPairEnergy final : public PairEnergy {
   [[nodiscard]] std::string description() const override { return "reference eigen"; }
 
   void evaluate(const ChargeBatch& charges, const PairEnergyOptions& options, const PairEnergyResult& result) override {
-    check_potential_call(charges, TargetBatch(), potentials_of(options));
+    check_potential_call(charges, TargetBatch(), potentials_of(options), false);
     for (std::int64_t p = 0; p < charges.count; ++p) {
       const ReferencePairEnergy answer =
           reference_pair_energy(charges, p, options, result.energy_per_charge != nullptr, threads_);
@@ -261,21 +271,15 @@ double pair_energy_error_over_bound(const PairEnergyBlock& block, std::int64_t p
   return worst;
 }
 
-std::string pair_energy_criterion(const PairEnergyOptions& options, bool with_energy_per_charge) {
+std::string pair_energy_criterion(const PairEnergyOptions& options, bool with_energy_per_charge, bool with_widths) {
   const PotentialBounds& bounds =
       options.precision == ScalarType::float32 ? pair_energy_bounds_float : pair_energy_bounds_double;
   const double of_terms = bounds.of_terms * (options.softening > 0 ? softening_bound_factor : 1);
-  const std::string r = options.softening > 0 ? "rho_ij" : "r_ij", m = options.cutoff > 0 ? "m_ij" : r;
-  std::string text = "|U - U*| <= " + (options.cutoff > 0 ? bound_text(cutoff_bound_factor) + " f" : std::string("f")) +
-                     " sum |q_i q_j|/" + r + " (" + bound_text(of_terms) + " + " + bound_text(bounds.of_distances) +
-                     " L/" + m + ")";
+  const CriterionWords words(potentials_of(options), with_widths, "ij");
+  std::string text = "|U - U*| <= " + words.f + " sum |q_i q_j|" + words.screening + "/" + words.r + " (" +
+                     bound_text(of_terms) + " + " + bound_text(bounds.of_distances) + " L/" + words.m + ")";
   if (with_energy_per_charge) text += ", and half of that for a charge's pairs";
-  text += " against direct summation with Eigen in double precision";
-  if (options.softening > 0) text += ", rho^2 = r^2 + softening^2";
-  if (options.cutoff > 0)
-    text += ", m_ij the smaller of " + r + " and the cut-off, sums over the pairs within " +
-            bound_text(bound_reach_in_cutoffs) + " cut-offs";
-  return text;
+  return text + " against direct summation with Eigen in double precision" + words.definitions;
 }
 
 std::unique_ptr<PairEnergy> make_reference_pair_energy(unsigned threads) {

@@ -44,7 +44,7 @@ class EigenPotential final : public PotentialOf<EigenPotential> {
   template <class T>
   void run(const ChargeBatch& charges, const TargetBatch& targets, const PotentialOptions& options,
            const PotentialResult<T>& result) const {
-    check_potential_call(charges, targets, options);
+    check_potential_call(charges, targets, options, false);
     const LatticeBatch& lattice = targets.lattice;
     const bool on_lattice = targets.kind == TargetKind::lattice, wants_field = result.field != nullptr;
     std::int64_t done = 0;
@@ -94,8 +94,10 @@ std::unique_ptr<Potential> make_reference_potential(unsigned threads) {
 }
 
 PotentialReferee::PotentialReferee(const ChargeBatch& charges, const TargetBatch& targets, std::int64_t problem,
-                                   const PotentialOptions& options, ScalarType precision, bool with_field)
-    : problem_(std::make_unique<ReferenceProblem>(charges, targets, problem, options, precision, with_field)) {}
+                                   const PotentialOptions& options, ScalarType precision, bool with_field,
+                                   const double* target_width)
+    : problem_(std::make_unique<ReferenceProblem>(charges, targets, problem, options, precision, with_field,
+                                                  target_width)) {}
 PotentialReferee::~PotentialReferee() = default;
 PotentialReferee::PotentialReferee(PotentialReferee&&) noexcept = default;
 PotentialReferee& PotentialReferee::operator=(PotentialReferee&&) noexcept = default;
@@ -123,6 +125,11 @@ ReferenceEnergy reference_energy(const ChargeBatch& charges, std::int64_t proble
                                  const std::function<void()>& pause) {
   const std::int64_t first = charges.offset[problem], last = charges.offset[problem + 1];
   const double softening2 = options.softening * options.softening, cutoff = options.cutoff;
+  const double per_screening_length = options.screening_length > 0 ? 1 / options.screening_length : 0;
+  const InteractionKind kind = interaction_kind(charges, options);
+  const auto width = [&](std::int64_t i) {
+    return charges.width == nullptr || charges.width[i] < least_width ? 0 : charges.width[i];
+  };
   std::vector<std::int64_t> second;
   for (std::int64_t j = first; charges.group != nullptr && j < last; ++j)
     if (charges.group[j] == 2 && charges.charge[j] != 0) second.push_back(j);
@@ -132,7 +139,7 @@ ReferenceEnergy reference_energy(const ChargeBatch& charges, std::int64_t proble
   double pairs = 0;  // each rounded to a number below the normal ones, where it is one
   for (std::int64_t i = first; i < last; ++i) {
     const Eigen::Map<const Eigen::Array3d> here(charges.position + 3 * i);
-    if (!here.isFinite().all() || !std::isfinite(charges.charge[i])) return {nan, 0};
+    if (!here.isFinite().all() || !std::isfinite(charges.charge[i]) || !std::isfinite(width(i))) return {nan, 0};
     if (charges.group == nullptr || charges.group[i] != 1 || charges.charge[i] == 0) continue;
     for (const std::int64_t j : second) {
       if (pause && ++since_pause == pairs_between_pauses) {
@@ -141,15 +148,17 @@ ReferenceEnergy reference_energy(const ChargeBatch& charges, std::int64_t proble
       }
       const double product = charges.charge[i] * charges.charge[j];
       const double r = (here - Eigen::Map<const Eigen::Array3d>(charges.position + 3 * j)).matrix().norm();
-      if (options.softening == 0 && r < singular_distance_of_points) {
+      const double width2 = width(i) * width(i) + width(j) * width(j);
+      if (options.softening == 0 && width2 == 0 && r < singular_distance_of_points) {
         if (options.singular == Singular::infinite) energy.add(std::copysign(infinity, product));
         continue;
       }
-      const double rho = std::sqrt(r * r + softening2);
+      const Action<double> action =
+          action_of(kind, r * r, softening2, width2, per_screening_length, least_screening(ScalarType::float64));
       const double w = cutoff > 0 ? std::max(0.0, 1 - (r / cutoff) * (r / cutoff)) : 1;
-      energy.add(product / rho * (w * w));
+      energy.add(product / action.length * action.value * (w * w));
       if (cutoff > 0 && r >= bound_reach_in_cutoffs * cutoff) continue;
-      bound.add(std::abs(product) / rho * energy_bound);
+      bound.add(std::abs(product) / action.length * action.value_bound * energy_bound);
       ++pairs;
     }
   }

@@ -23,6 +23,7 @@
 
 #include "core/not_finite.hpp"
 #include "physics/charges/potential_referee.hpp"
+#include "physics/charges/reference/interaction.hpp"
 #include "physics/charges/reference/place.hpp"
 #include "physics/charges/reference/sums.hpp"
 #include "physics/charges/reference/tile.hpp"
@@ -40,8 +41,10 @@ class ReferenceProblem {
 
  public:
   ReferenceProblem(const ChargeBatch& charges, const TargetBatch& targets, std::int64_t problem,
-                   const PotentialOptions& options, ScalarType precision, bool with_field)
+                   const PotentialOptions& options, ScalarType precision, bool with_field,
+                   const double* target_width = nullptr)
       : kind_(targets.kind),
+        interaction_(interaction_kind(charges, options)),
         shape_(targets.lattice.shape),
         options_(options),
         precision_(precision),
@@ -52,6 +55,8 @@ class ReferenceProblem {
                     : positions(charges.position, charges.offset, problem)) {
     const Positions position = positions(charges.position, charges.offset, problem);
     const Eigen::Map<const Eigen::ArrayXd> charge(charges.charge + charges.offset[problem], position.cols());
+    const Eigen::Map<const Eigen::ArrayXd> width(charges.width + (charges.width ? charges.offset[problem] : 0),
+                                                 charges.width ? position.cols() : 0);
     const bool on_lattice = kind_ == TargetKind::lattice;
     const bool anywhere = on_lattice || points_.cols() > 0;
     if (on_lattice) {
@@ -64,10 +69,12 @@ class ReferenceProblem {
       singular_distance_ =
           on_lattice ? singular_distance_in_spacings * spacing_.minCoeff() : singular_distance_of_points;
 
-    status_.info = input_status(position, charge, anywhere);
+    if (target_width != nullptr) target_width_ = {target_width, static_cast<std::size_t>(points_.cols())};
+
+    status_.info = input_status(position, charge, width, anywhere);
     status_.or_else = status_.info;
     if (status_.info < 0) return;
-    keep_charges(position, charge);
+    keep_charges(position, charge, width);
     extent_ = on_lattice ? corner().matrix().norm() : 0;
     if (used_ > 0) extent_ = std::max(extent_, std::sqrt(position_.square().rowwise().sum().maxCoeff()));
     if (points_.cols() > 0)
@@ -114,6 +121,7 @@ class ReferenceProblem {
       const std::int64_t target = targets[i];
       tile.target[k] = target;
       tile.own[k] = kind_ == TargetKind::charges ? own_[static_cast<std::size_t>(target)] : -1;
+      tile.place.width2[k] = target_width2(target);
       if (kind_ == TargetKind::lattice && k > 0 && target == tile.target[k - 1] + 1 && x + 1 < shape_.nx) {
         set_along(0, ++x, tile, k);  // beside the one before it
         for (const int axis : {1, 2}) {
@@ -182,25 +190,30 @@ class ReferenceProblem {
       d[axis] = (high - position_(i, axis)) + (low - position_low_(i, axis));
     }
     const long double distance2 = d[0] * d[0] + d[1] * d[1] + d[2] * d[2], charge = charge_[i];
-    if (std::sqrt(distance2) < singular_distance_) {
+    const double width2 = width2_.size() > 0 ? width2_[i] + tile.place.width2[k] : 0;
+    if (width2 == 0 && std::sqrt(distance2) < singular_distance_) {
       tile.any_on_target = true;
       tile.net[k].add(charge_[i]);
       tile.on_target[k].add(std::abs(charge_[i]));
       return;
     }
     const bool truncated = options_.cutoff > 0;
-    const long double reciprocal = 1 / std::sqrt(distance2 + law_.softening2 + law_.softening2_low);
+    const Action<long double> action = action_of<long double>(
+        interaction_, distance2, static_cast<long double>(law_.softening2) + law_.softening2_low, width2,
+        static_cast<long double>(law_.per_screening_length) + law_.per_screening_length_low, law_.least_bound);
+    const long double reciprocal = 1 / action.length;
     const auto per_rho = static_cast<double>(reciprocal), per_length = std::max(per_rho, law_.per_cutoff);
     const double share = truncated && std::sqrt(distance2) >= bound_reach_in_cutoffs * options_.cutoff
                              ? 0
                              : per_rho * (law_.relative + law_.shift * per_length);
-    tile.bound[k] += counted_[i] * share;
+    tile.bound[k] += counted_[i] * share * static_cast<double>(action.value_bound);
     const long double per_cutoff2 = static_cast<long double>(law_.per_cutoff2) + law_.per_cutoff2_low;
     const long double w = truncated ? std::max(0.0L, 1 - distance2 * per_cutoff2) : 1;
-    tile.potential.add(k, charge * reciprocal * (w * w));
+    tile.potential.add(k, charge * reciprocal * action.value * (w * w));
     if (!with_field_) return;
-    tile.field_bound[k] += counted_in_field_[i] * share * per_length;
-    const long double along = charge * (w * (w * (reciprocal * reciprocal) + 4 * per_cutoff2));
+    tile.field_bound[k] += counted_in_field_[i] * share * per_length * static_cast<double>(action.slope_bound);
+    const long double along =
+        charge * (w * (w * (reciprocal * reciprocal) * action.slope + 4 * per_cutoff2 * action.value));
     for (int axis = 0; axis < 3; ++axis) tile.field[axis].add(k, along * (d[axis] * reciprocal));
   }
 
@@ -211,7 +224,8 @@ class ReferenceProblem {
                                  : std::isnormal(scaled) ? std::scalbn(scaled, -scale_)
                                                          : options_.unit_factor * std::scalbn(sum, -scale_));
     };
-    const double factor = options_.cutoff > 0 ? cutoff_bound_factor : 1;
+    const double factor = (options_.cutoff > 0 ? cutoff_bound_factor : 1) *
+                          (interaction_ != InteractionKind::plain ? interaction_bound_factor : 1);
     const auto bound_of = [&](double sum) {
       return sum > 0 ? std::min(std::abs(unscaled(sum)) + least_, std::numeric_limits<double>::max()) : 0;
     };
@@ -248,28 +262,33 @@ class ReferenceProblem {
 
   /// Without a target there is no origin that a range could be counted from, without a charge nothing to sum.
   [[nodiscard]] std::int32_t input_status(const Positions& position, const Eigen::Map<const Eigen::ArrayXd>& charge,
-                                          bool anywhere) const {
+                                          const Eigen::Map<const Eigen::ArrayXd>& width, bool anywhere) const {
     const double limit = precision_ == ScalarType::float32 ? 1e15 : 1e150;
-    if (!position.isFinite().all() || !charge.isFinite().all() || !points_.isFinite().all())
+    if (!position.isFinite().all() || !charge.isFinite().all() || !points_.isFinite().all() ||
+        !width.isFinite().all() || !(width >= 0).all())
       return info_charges_not_finite;
     if (!anywhere || charge.size() == 0) return 0;
     const bool far = ((points_.colwise() - origin_).abs() > limit).any() ||
                      ((position.colwise() - origin_).abs() > limit).any() || (charge.abs() > limit).any() ||
-                     (kind_ == TargetKind::lattice && (corner() > limit).any());
+                     (width > limit).any() || (kind_ == TargetKind::lattice && (corner() > limit).any());
     return far ? info_charges_out_of_range : 0;
   }
 
   /// Zero charges have no effect.
-  void keep_charges(const Positions& position, const Eigen::Map<const Eigen::ArrayXd>& charge) {
+  void keep_charges(const Positions& position, const Eigen::Map<const Eigen::ArrayXd>& charge,
+                    const Eigen::Map<const Eigen::ArrayXd>& width) {
     used_ = (charge != 0).count();
     // The exponents of the largest charge, of their number, and of the largest 1/rho^2 stay below 1000 together.
-    const double least_rho = options_.softening > 0 ? options_.softening : singular_distance_;
+    least_rho_ = options_.softening > 0 ? options_.softening : singular_distance_;
+    for (Eigen::Index i = 0; i < width.size(); ++i)
+      if (width[i] >= least_width) least_rho_ = std::min(least_rho_, width[i]);
     if (used_ > 0)
       scale_ = std::min(0, 1000 - std::ilogb(charge.abs().maxCoeff()) - std::ilogb(static_cast<double>(used_)) +
-                               2 * std::ilogb(least_rho));
+                               2 * std::ilogb(least_rho_));
     position_.resize(used_, 3);
     position_low_.resize(used_, 3);
     charge_.resize(used_);
+    width2_.resize(interaction_ == InteractionKind::gaussian ? used_ : 0);
     if (kind_ == TargetKind::charges) own_.assign(static_cast<std::size_t>(charge.size()), -1);
     const double unit = std::scalbn(1, scale_);
     Eigen::Index next = 0;
@@ -279,6 +298,7 @@ class ReferenceProblem {
       position_.row(next) = place.high.transpose();
       position_low_.row(next) = place.low.transpose();
       charge_[next] = charge[i] * unit;
+      if (width2_.size() > 0) width2_[next] = square_of_width(width[i]);
       if (kind_ == TargetKind::charges) own_[static_cast<std::size_t>(i)] = next;
       ++next;
     }
@@ -291,6 +311,11 @@ class ReferenceProblem {
     charges_.charge = charge_.data();
     charges_.counted = counted_.data();
     charges_.counted_in_field = counted_in_field_.data();
+    charges_.width2 = width2_.data();
+  }
+  static double square_of_width(double width) { return width < least_width ? 0 : width * width; }
+  [[nodiscard]] double target_width2(std::int64_t target) const {
+    return target_width_.empty() ? 0 : square_of_width(target_width_[static_cast<std::size_t>(target)]);
   }
 
   void set_law() {
@@ -312,15 +337,22 @@ class ReferenceProblem {
       law_.per_last_digit_of_reach2 = 0x1p54 / law_.reach2;
     }
     // Terms of double precision, and what is stored, are rounded to numbers below the normal ones, too; and a bound
-    // beyond all numbers allows any.
-    least_ = static_cast<double>(used_) * std::numeric_limits<double>::denorm_min() * std::abs(options_.unit_factor) +
+    // beyond all numbers allows any. Screened terms get there in single precision, too.
+    double least_of_terms = std::numeric_limits<double>::denorm_min();
+    if (interaction_ == InteractionKind::screened) {
+      split(1 / static_cast<long double>(options_.screening_length), law_.per_screening_length,
+            law_.per_screening_length_low);
+      law_.least_bound = least_screening(precision_);
+      least_of_terms = least_screened_term(precision_, least_rho_);
+    }
+    least_ = static_cast<double>(used_) * least_of_terms * std::abs(options_.unit_factor) +
              (single ? std::numeric_limits<float>::denorm_min() : std::numeric_limits<double>::denorm_min());
     // Near a charge displacements without low parts, wrong by 2^-51 L, tell little, least whether it is on the target;
     // nor do loops know a target's own.
     near2_ = std::pow(1.001 * singular_distance_ + (single ? 0x1p-36 * extent_ : 0), 2);
     if (kind_ == TargetKind::charges) near2_ = std::max(near2_, law_.softening2);
     static const TileLoops fastest = usable_tile_loops().front();
-    loop_ = fastest.loop[single ? 0 : 1][with_field_ ? 1 : 0][truncated ? 1 : 0];
+    loop_ = fastest.loop[single ? 0 : 1][with_field_ ? 1 : 0][truncated ? 1 : 0][static_cast<int>(interaction_)];
   }
 
   [[nodiscard]] Place place_of(std::int64_t target) const {
@@ -347,7 +379,7 @@ class ReferenceProblem {
   [[nodiscard]] std::int64_t charges_on_lattice() const {
     std::int64_t found = 0;
     for (Eigen::Index i = 0; i < used_; ++i) {
-      if (!(std::abs(to_lattice(i, 0)) < singular_distance_)) continue;
+      if (is_wide(i) || !(std::abs(to_lattice(i, 0)) < singular_distance_)) continue;
       if (to_lattice(i).matrix().norm() < singular_distance_) ++found;
     }
     return found;
@@ -362,14 +394,14 @@ class ReferenceProblem {
     constexpr int unit = 600;
     const double limit = std::scalbn(largest, -unit) / factor;
     // Hardly ever could they, wherever the charges were.
-    const double least_rho = options_.softening > 0 ? options_.softening : singular_distance_;
-    const double at_most = std::scalbn(charge_.abs().sum(), -unit - scale_) / least_rho;
-    const double field_at_most = at_most / least_rho + (options_.cutoff > 0 ? 2 * at_most / options_.cutoff : 0);
+    const double at_most = std::scalbn(charge_.abs().sum(), -unit - scale_) / least_rho_;
+    const double field_at_most = at_most / least_rho_ + (options_.cutoff > 0 ? 2 * at_most / options_.cutoff : 0);
     if (std::max(at_most, field_at_most) < 0.9 * limit) return;
     double potential = 0, field = 0;
     for (Eigen::Index i = 0; i < used_; ++i) {
       const double d = to_lattice(i).matrix().norm();
-      const double rho = options_.softening > 0   ? std::hypot(d, options_.softening)
+      const double rho = is_wide(i)               ? std::max(d, least_length_in_widths * std::sqrt(width2_[i]))
+                         : options_.softening > 0 ? std::hypot(d, options_.softening)
                          : d < singular_distance_ ? spacing_.minCoeff()
                                                   : d;
       const double term = std::scalbn(std::abs(charge_[i]), -unit - scale_) / rho;
@@ -406,7 +438,7 @@ class ReferenceProblem {
       auto near = std::lower_bound(by_x.begin(), by_x.end(), std::pair{place.high[0] - reach, Eigen::Index{-1}});
       for (; near != by_x.end() && near->first <= place.high[0] + reach; ++near) {
         const Eigen::Index i = near->second;
-        if (kind_ == TargetKind::charges && own_[target] == i) continue;
+        if (is_wide(i) || (kind_ == TargetKind::charges && own_[target] == i)) continue;
         const Eigen::Array3d d =
             (place.high - position_.row(i).transpose()) + (place.low - position_low_.row(i).transpose());
         if (d.matrix().norm() >= singular_distance_) continue;
@@ -417,20 +449,26 @@ class ReferenceProblem {
     return found;
   }
 
+  /// Whether a charge is Gaussian, and so lies on nothing.
+  [[nodiscard]] bool is_wide(Eigen::Index i) const { return width2_.size() > 0 && width2_[i] > 0; }
+
   TargetKind kind_;
+  InteractionKind interaction_;
   LatticeShape shape_;
   PotentialOptions options_;
   ScalarType precision_;
   bool with_field_;
-  Positions points_;  ///< the targets where they are no lattice
+  Positions points_;                      ///< the targets where they are no lattice
+  std::span<const double> target_width_;  ///< of targets that are Gaussian charges
   Eigen::Array3d origin_ = Eigen::Array3d::Zero(), spacing_ = Eigen::Array3d::Zero();
   double singular_distance_ = 0;  ///< 0: nothing is singular
   double extent_ = 0;
-  int scale_ = 0;  ///< charges are kept times 2 to this
+  double least_rho_ = 0;  ///< no charge that is not on a target is nearer to it, or it is wider
+  int scale_ = 0;         ///< charges are kept times 2 to this
   ReferenceStatus status_;
   Eigen::Index used_ = 0;  ///< charges that are not zero, which alone are kept
   Eigen::Array<double, Eigen::Dynamic, 3> position_, position_low_;  ///< relative to the origin: high + low is exact
-  Eigen::ArrayXd charge_, counted_, counted_in_field_;
+  Eigen::ArrayXd charge_, counted_, counted_in_field_, width2_;
   std::vector<Eigen::Index> own_;  ///< of targets that are charges: where they are kept; -1 where they are zero
   TileCharges charges_;            ///< all of them
   TileLaw law_;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/usable_kernels.hpp"
+#include "physics/potential.hpp"
 
 namespace smallbatch {
 
@@ -17,10 +18,12 @@ struct TileCharges {
   const double *high[3] = {}, *low[3] = {};
   const double* charge = nullptr;
   const double *counted = nullptr, *counted_in_field = nullptr;  ///< magnitudes, as the bounds of V and of E count them
+  const double* width2 = nullptr;                                ///< squares of widths, of Gaussian charges
 };
 struct TileTargets {
   int count = 0;
   alignas(64) double high[3][tile_targets], low[3][tile_targets];
+  alignas(64) double width2[tile_targets];  ///< as of the charges
 };
 
 /// What a pair at distance r, rho^2 = r^2 + softening^2, gives V, E and their bounds.
@@ -30,6 +33,8 @@ struct TileLaw {
   double per_cutoff2 = 0, per_cutoff2_low = 0;      ///< 1 / c^2
   double reach2 = 0, per_last_digit_of_reach2 = 0;  ///< with a cut-off, bounds count charges with r^2 < reach2 alone
   double per_cutoff = 0;                            ///< 1 / c
+  double per_screening_length = 0, per_screening_length_low = 0;
+  double least_bound = 0;  ///< exp(-rho/l) counts as this much in a bound at least
 };
 
 /// Sums, for each target; `lost`: what their additions lost.
@@ -50,8 +55,8 @@ struct TileLoops {
   const char* name;
   /// By whether sums are exact (displacements with their low parts, terms and sums that keep what they lose; plain sums
   /// of terms right to some units in the last place are enough for single precision's bounds), whether fields are
-  /// wanted, and whether there is a cut-off.
-  TileLoop loop[2][2][2];
+  /// wanted, whether there is a cut-off, and by the kind of interaction.
+  TileLoop loop[2][2][2][3];
 };
 
 extern const TileLoops tile_loops_baseline;  ///< runs everywhere

@@ -7,6 +7,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "physics/charges/reference/interaction.hpp"
 #include "physics/charges/reference/tile.hpp"
 
 namespace smallbatch {
@@ -118,7 +119,44 @@ struct LaneSums {
   }
 };
 
-template <bool exact, bool field, bool cutoff>
+/// a, as a factor of numbers.
+template <bool exact, class Lanes>
+[[gnu::always_inline]] inline Number<exact, Lanes> number_of(const Lanes& a) {
+  if constexpr (exact)
+    return {a, Lanes::Zero()};
+  else
+    return a;
+}
+/// max(a, least)
+template <class Lanes>
+[[gnu::always_inline]] inline Lanes larger_of(const Lanes& a, const Lanes& least) {
+  return a.max(least);
+}
+template <class Lanes>
+[[gnu::always_inline]] inline Twofold<Lanes> larger_of(const Twofold<Lanes>& a, const Lanes& least) {
+  return {a.high.max(least), (a.high < least).select(Lanes::Zero(), a.low)};
+}
+
+/// Eigen's exponential function ends at exp(-708), but half of x does not come to that before exp(-x) is 0. `x_low` is
+/// what x lacks.
+template <class Lanes>
+[[gnu::always_inline]] inline Shares<Lanes> screened_lanes(const Lanes& x, const Lanes& x_low, double least) {
+  const Lanes root = (-0.5 * x).exp(), value = root * (root - root * x_low), slope = value * (1 + x);
+  return {value, slope, slope.max(least), (slope * (1 + x)).max(least)};
+}
+template <class Lanes>
+[[gnu::always_inline]] inline Shares<Lanes> gaussian_lanes(const Lanes& t) {
+  Shares<Lanes> shares{Lanes::Ones(), Lanes::Ones(), Lanes::Ones(), Lanes::Ones()};
+  if ((t >= far_in_widths).all()) return shares;
+  for (int lane = 0; lane < Lanes::SizeAtCompileTime; ++lane) {
+    const Shares<double> one = gaussian_shares(t[lane]);
+    shares.value[lane] = one.value;
+    shares.slope[lane] = one.slope;
+  }
+  return shares;
+}
+
+template <bool exact, bool field, bool cutoff, InteractionKind kind>
 void add_charges(const TileCharges& charges, std::int64_t first, std::int64_t last, const TileTargets& targets,
                  const TileLaw& law, TileSums& sums) {
   // As many as registers hold the sums of.
@@ -135,6 +173,8 @@ void add_charges(const TileCharges& charges, std::int64_t first, std::int64_t la
     Lanes bound = Lanes::Zero(), field_bound = Lanes::Zero();
     Lanes nearest2 = Lanes::Constant(std::numeric_limits<double>::infinity());
     const auto softening2 = number<exact, Lanes>(law.softening2, law.softening2_low);
+    [[maybe_unused]] const auto per_screening_length =
+        number<exact, Lanes>(law.per_screening_length, law.per_screening_length_low);
     [[maybe_unused]] const auto per_cutoff2 = number<exact, Lanes>(law.per_cutoff2, law.per_cutoff2_low);
     [[maybe_unused]] const auto four_per_cutoff2 = number<exact, Lanes>(4 * law.per_cutoff2, 4 * law.per_cutoff2_low);
     for (std::int64_t i = first; i < last; ++i) {
@@ -143,17 +183,40 @@ void add_charges(const TileCharges& charges, std::int64_t first, std::int64_t la
       const auto dz = displacement<exact>(z, z_low, charges.high[2][i], charges.low[2][i]);
       const Number<exact, Lanes> r2 = dx * dx + dy * dy + dz * dz, rho2 = r2 + softening2;
       nearest2 = nearest2.min(rounded(rho2));
-      const Number<exact, Lanes> reciprocal = reciprocal_root(rho2);  // 1 / rho
-      const Lanes per_rho = rounded(reciprocal);
       const auto charge = number<exact, Lanes>(charges.charge[i], 0);
-      const Number<exact, Lanes> along = charge * reciprocal;
+      Number<exact, Lanes> reciprocal, in_value = charge, in_field = charge;  // 1 / rho; q times the shares of g
+      [[maybe_unused]] Shares<Lanes> shares{Lanes::Ones(), Lanes::Ones(), Lanes::Ones(), Lanes::Ones()};
+      if constexpr (kind == InteractionKind::gaussian) {
+        const Lanes width2 = Given(targets.width2 + begin) + charges.width2[i];
+        reciprocal = reciprocal_root(larger_of<Lanes>(r2, least_length_in_widths * least_length_in_widths * width2));
+        shares =
+            gaussian_lanes<Lanes>((rounded(r2) / (2 * width2)).min(100).sqrt());  // Eigen's root of infinity is none
+      } else {
+        reciprocal = reciprocal_root(rho2);
+      }
+      if constexpr (kind == InteractionKind::screened) {
+        const Number<exact, Lanes> lengths = rho2 * reciprocal * per_screening_length;
+        if constexpr (exact)
+          shares = screened_lanes<Lanes>(lengths.high, lengths.low, law.least_bound);
+        else
+          shares = screened_lanes<Lanes>(lengths, Lanes::Zero(), law.least_bound);
+      }
+      if constexpr (kind != InteractionKind::plain) {
+        in_value = charge * number_of<exact, Lanes>(shares.value);
+        in_field = charge * number_of<exact, Lanes>(shares.slope);
+      }
+      const Lanes per_rho = rounded(reciprocal);
+      const auto counts_in = [&](Lanes share, const Lanes& of_interaction) -> Lanes {
+        if constexpr (kind == InteractionKind::screened) return share * of_interaction;
+        return share;
+      };
       if constexpr (!cutoff) {
         const Lanes share = per_rho * (law.relative + law.shift * per_rho);
-        potential.add(along);
-        bound = bound + charges.counted[i] * share;
+        potential.add(in_value * reciprocal);
+        bound = bound + counts_in(charges.counted[i] * share, shares.value_bound);
         if constexpr (field) {
-          field_bound = field_bound + (charges.counted_in_field[i] * share) * per_rho;
-          const Number<exact, Lanes> per_rho2 = along * reciprocal;
+          field_bound = field_bound + counts_in((charges.counted_in_field[i] * share) * per_rho, shares.slope_bound);
+          const Number<exact, Lanes> per_rho2 = (in_field * reciprocal) * reciprocal;
           field_x.add(per_rho2 * (dx * reciprocal));
           field_y.add(per_rho2 * (dy * reciprocal));
           field_z.add(per_rho2 * (dz * reciprocal));
@@ -162,12 +225,16 @@ void add_charges(const TileCharges& charges, std::int64_t first, std::int64_t la
         const Lanes counts = ((law.reach2 - rounded(r2)) * law.per_last_digit_of_reach2).max(0).min(1);  // 1 or 0
         const Lanes per_length = per_rho.max(law.per_cutoff);                                            // rho or c
         const Lanes share = counts * (per_rho * (law.relative + law.shift * per_length));
-        bound = bound + charges.counted[i] * share;
+        bound = bound + counts_in(charges.counted[i] * share, shares.value_bound);
         const Number<exact, Lanes> w = rest_of_one<Lanes>(r2 * per_cutoff2);
-        potential.add(along * (w * w));
+        potential.add((in_value * reciprocal) * (w * w));
         if constexpr (field) {
-          field_bound = field_bound + (charges.counted_in_field[i] * share) * per_length;
-          const Number<exact, Lanes> slope = charge * (w * (w * (reciprocal * reciprocal) + four_per_cutoff2));
+          field_bound = field_bound + counts_in((charges.counted_in_field[i] * share) * per_length, shares.slope_bound);
+          Number<exact, Lanes> slope;
+          if constexpr (kind == InteractionKind::plain)
+            slope = charge * (w * (w * (reciprocal * reciprocal) + four_per_cutoff2));
+          else
+            slope = w * (w * (in_field * (reciprocal * reciprocal)) + in_value * four_per_cutoff2);
           field_x.add(slope * (dx * reciprocal));
           field_y.add(slope * (dy * reciprocal));
           field_z.add(slope * (dz * reciprocal));
@@ -189,12 +256,20 @@ void add_charges(const TileCharges& charges, std::int64_t first, std::int64_t la
   }
 }
 
+template <bool exact, bool field, bool cutoff>
+constexpr void set_loops(TileLoops& loops) {
+  auto& by_kind = loops.loop[exact][field][cutoff];
+  by_kind[0] = add_charges<exact, field, cutoff, InteractionKind::plain>;
+  by_kind[1] = add_charges<exact, field, cutoff, InteractionKind::screened>;
+  by_kind[2] = add_charges<exact, field, cutoff, InteractionKind::gaussian>;
+  if constexpr (!cutoff) set_loops<exact, field, true>(loops);
+  if constexpr (!cutoff && !field) set_loops<exact, true, false>(loops);
+  if constexpr (!cutoff && !field && !exact) set_loops<true, false, false>(loops);
+}
 constexpr TileLoops loops_named(const char* name) {
-  return {name,
-          {{{add_charges<false, false, false>, add_charges<false, false, true>},
-            {add_charges<false, true, false>, add_charges<false, true, true>}},
-           {{add_charges<true, false, false>, add_charges<true, false, true>},
-            {add_charges<true, true, false>, add_charges<true, true, true>}}}};
+  TileLoops loops{name, {}};
+  set_loops<false, false, false>(loops);
+  return loops;
 }
 
 }  // namespace

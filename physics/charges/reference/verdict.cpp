@@ -6,6 +6,7 @@
 #include "core/compare.hpp"
 #include "core/not_finite.hpp"
 #include "physics/charges/potential_referee.hpp"
+#include "physics/charges/reference/criterion.hpp"
 
 namespace smallbatch {
 
@@ -87,25 +88,24 @@ double energy_error_over_bound(const PotentialBlock<T>& block, const PotentialOp
 }
 
 std::string potential_criterion(const PotentialOptions& options, ScalarType precision, bool with_field,
-                                bool with_energy) {
+                                bool with_energy, bool with_widths) {
   const PotentialBounds& bounds = precision == ScalarType::float32 ? potential_bounds_float : potential_bounds_double;
-  const std::string r = options.softening > 0 ? "rho_i" : "r_i", m = options.cutoff > 0 ? "m_i" : r;
-  const std::string f = options.cutoff > 0 ? bound_text(cutoff_bound_factor) + " f" : "f";
+  const CriterionWords words(options, with_widths, "i");
+  const auto& [f, r, m, screening, field_screening, definitions] = words;
   const auto relative = [&](double factor) {
     const double on = bounds.of_terms * (options.softening > 0 ? softening_bound_factor : 1);
-    return " (" + bound_text(factor * on) + " + " + bound_text(factor * bounds.of_distances) + " L/" + m + ")";
+    return " (" + bound_text(factor * on) + " + " + bound_text(factor * bounds.of_distances) + " L/" + words.m + ")";
   };
-  std::string text = "|V - V*| <= " + f + " sum_i |q_i|/" + r + relative(1);
+  std::string text = "|V - V*| <= " + f + " sum_i |q_i|" + screening + "/" + r + relative(1);
   if (with_field)
-    text += ", |E_k - E_k*| <= " + f + " sum_i |q_i|/" + (m == r ? r + "^2" : "(" + r + " m_i)") +
-            relative(field_bound_factor);
-  if (with_energy) text += ", |U - U*| <= f sum |q_i q_j|/r_ij " + bound_text(energy_bound);
-  text += " against direct summation with Eigen in double precision";
-  if (options.softening > 0) text += ", rho^2 = r^2 + softening^2";
-  if (options.cutoff > 0)
-    text += ", m_i the smaller of " + r + " and the cut-off, sums over the charges within " +
-            bound_text(bound_reach_in_cutoffs) + " cut-offs";
-  return text;
+    text += ", |E_k - E_k*| <= " + f + " sum_i |q_i|" + field_screening + "/" +
+            (m == r ? r + "^2" : "(" + r + " m_i)") + relative(field_bound_factor);
+  if (with_energy) {
+    const CriterionWords of_pairs(options, with_widths, "ij");
+    text += ", |U - U*| <= f sum |q_i q_j|" + of_pairs.screening + "/" + (with_widths ? "rho_ij " : "r_ij ") +
+            bound_text(energy_bound);
+  }
+  return text + " against direct summation with Eigen in double precision" + definitions;
 }
 
 template double potential_error_over_bound(const PotentialBlock<float>&, std::int64_t, bool, const ReferencePotential&,

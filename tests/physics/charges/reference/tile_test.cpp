@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/physics/potential_cases.hpp"
+
 namespace smallbatch::testing {
 namespace {
 
@@ -27,7 +29,7 @@ TEST(TileLoops, BaselineIsLastAndNamesDiffer) {
 class TileLoopsOfAll : public ::testing::Test {
  protected:
   static constexpr int count = 101;
-  static constexpr double softening = 0.25, cutoff = 6;
+  static constexpr double softening = 0.25, cutoff = 6, screening_length = 4;
 
   TileLoopsOfAll() {
     std::mt19937 random(1);
@@ -39,11 +41,13 @@ class TileLoopsOfAll : public ::testing::Test {
       }
       charge_.push_back(charge(random));
       magnitude_.push_back(std::abs(charge_.back()));
+      width2_.push_back(i % 5 == 0 ? 0 : std::pow(place(random) / 4, 2));
     }
     for (int k = 0; k < tile_targets; ++k)
       for (int axis = 0; axis < 3; ++axis) {
         targets_.high[axis][k] = place(random);
         targets_.low[axis][k] = low(random);
+        targets_.width2[k] = k % 3;
       }
     for (int axis = 0; axis < 3; ++axis) {
       charges_.high[axis] = high_[axis].data();
@@ -51,6 +55,9 @@ class TileLoopsOfAll : public ::testing::Test {
     }
     charges_.charge = charge_.data();
     charges_.counted = charges_.counted_in_field = magnitude_.data();
+    charges_.width2 = width2_.data();
+    law_.per_screening_length = 1 / screening_length;
+    law_.least_bound = 0x1p-960;
   }
 
   struct Truth {
@@ -58,7 +65,8 @@ class TileLoopsOfAll : public ::testing::Test {
     long double nearest2 = HUGE_VALL;
   };
   /// Of the charges first .. last - 1 at target k.
-  Truth truth(int first, int last, int k, bool with_low, bool with_cutoff) const {
+  Truth truth(int first, int last, int k, bool with_low, bool with_cutoff,
+              InteractionKind kind = InteractionKind::plain) const {
     Truth sum;
     for (int i = first; i < last; ++i) {
       long double d[3], d2 = 0;
@@ -67,24 +75,34 @@ class TileLoopsOfAll : public ::testing::Test {
         if (with_low) d[axis] += static_cast<long double>(targets_.low[axis][k]) - low_[axis][i];
         d2 += d[axis] * d[axis];
       }
-      const long double rho2 = d2 + softening * softening, rho = std::sqrt(rho2), q = charge_[i];
+      const long double rho2 = d2 + softening * softening, q = charge_[i];
+      const TrueAction action =
+          kind == InteractionKind::gaussian
+              ? true_action(std::sqrt(d2), 0, 0, std::sqrt(static_cast<long double>(width2_[i]) + targets_.width2[k]),
+                            false)
+              : true_action(std::sqrt(d2), softening, kind == InteractionKind::screened ? screening_length : 0, 0,
+                            false);
+      const long double rho = action.m;
       const long double w = with_cutoff ? std::max(0.0L, 1 - d2 / (cutoff * cutoff)) : 1;
       sum.nearest2 = std::min(sum.nearest2, rho2);
-      sum.potential += q / rho * w * w;
-      const long double along = q * (w * w / (rho * rho2) + (with_cutoff ? 4 * w / (rho * cutoff * cutoff) : 0));
+      sum.potential += q / rho * w * w * action.value;
+      const long double along = q * (w * w / (rho * rho * rho) * action.slope +
+                                     (with_cutoff ? 4 * w / (rho * cutoff * cutoff) * action.value : 0));
       for (int axis = 0; axis < 3; ++axis) sum.field[axis] += along * d[axis];
       sum.magnitude += std::abs(q) / rho;
-      sum.field_magnitude += std::abs(q) / rho2;
+      sum.field_magnitude += std::abs(q) / (rho * rho);
       if (with_cutoff && d2 >= law_.reach2) continue;
       const long double length = with_cutoff ? std::min<long double>(rho, cutoff) : rho;
       const long double share = std::abs(q) / rho * (law_.relative + law_.shift / length);
-      sum.bound += share;
-      sum.field_bound += share / length;
+      // Loops leave constant factors to others.
+      const bool is_screened = kind == InteractionKind::screened;
+      sum.bound += share * (is_screened ? action.value_bound / 2 : 1);
+      sum.field_bound += share / length * (is_screened ? action.slope_bound / 2 : 1);
     }
     return sum;
   }
 
-  std::vector<double> high_[3], low_[3], charge_, magnitude_;
+  std::vector<double> high_[3], low_[3], charge_, magnitude_, width2_;
   TileCharges charges_;
   TileTargets targets_;
   static constexpr double per_cutoff2 = 1 / (cutoff * cutoff);
@@ -104,19 +122,27 @@ TEST_F(TileLoopsOfAll, AreTrue) {
   for (const TileLoops& loops : usable_tile_loops())
     for (const bool exact : {false, true})
       for (const bool field : {false, true})
-        for (const bool with_cutoff : {false, true})
+        for (const auto& [with_cutoff, kind] : {std::pair{false, InteractionKind::plain},
+                                                {true, InteractionKind::plain},
+                                                {false, InteractionKind::screened},
+                                                {true, InteractionKind::screened},
+                                                {false, InteractionKind::gaussian},
+                                                {true, InteractionKind::gaussian}})
           for (const int targets : {1, 15, 17, tile_targets})
             for (const auto& [first, last] : {std::pair{0, count}, {3, 4}, {7, 12}}) {
               targets_.count = targets;
               TileSums sums;
-              loops.loop[exact][field][with_cutoff](charges_, first, last, targets_, law_, sums);
+              loops.loop[exact][field][with_cutoff][static_cast<int>(kind)](charges_, first, last, targets_, law_,
+                                                                            sums);
               // Next to nothing where low parts and what operations lose are kept; else as many units as there are
-              // additions, of a field's twice that, or three times with the cut-off's second term.
-              const double allowed = exact ? 0x1p-7 * u : (8 + last - first) * u;
+              // additions, of a field's twice that, or three times with the cut-off's second term. Exponential and
+              // error functions are right to some units.
+              const double allowed = exact ? (kind == InteractionKind::plain ? 0x1p-7 : 4) * u : (8 + last - first) * u;
               for (int k = 0; k < targets; ++k) {
-                const Truth expected = truth(first, last, k, exact, with_cutoff);
+                const Truth expected = truth(first, last, k, exact, with_cutoff, kind);
                 const std::string where = std::string(loops.name) + (exact ? " exact" : "") + (field ? " field" : "") +
-                                          (with_cutoff ? " cutoff " : " ") + std::to_string(k);
+                                          (with_cutoff ? " cutoff " : " ") + std::to_string(static_cast<int>(kind)) +
+                                          ' ' + std::to_string(k);
                 EXPECT_LE(
                     std::abs(sums.potential[k] + static_cast<long double>(sums.potential_lost[k]) - expected.potential),
                     allowed * expected.magnitude)
@@ -148,7 +174,7 @@ TEST_F(TileLoopsOfAll, OneChargeIsRightToTheLastPlaces) {
       for (int axis = 0; axis < 3; ++axis) targets_.high[axis][0] = high_[axis][0] = 0;
       targets_.high[i % 3][0] = distance;
       TileSums sums;
-      loops.loop[true][false][false](charges_, 0, 1, targets_, law_, sums);
+      loops.loop[true][false][false][0](charges_, 0, 1, targets_, law_, sums);
       const long double expected = static_cast<long double>(charge_[0]) / distance;
       EXPECT_LE(std::abs(sums.potential[0] + static_cast<long double>(sums.potential_lost[0]) - expected),
                 0x1p-60 * std::abs(expected))
