@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/physics/potential_cases.hpp"
+#include "tests/physics/true_interaction.hpp"
 
 namespace smallbatch::testing {
 namespace {
