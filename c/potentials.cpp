@@ -104,9 +104,11 @@ PotentialOptions options_of(const smallbatch_potential_options* options) {
   return result;
 }
 
-/// What of a call the host knows wherever its arrays lie: the options, and the lattices' shape.
-void check_without_arrays(const TargetBatch& targets, const PotentialOptions& options) {
-  check_potential_call(ChargeBatch(), targets, options);
+/// What of a call the host knows wherever its arrays lie: the options, whether there are widths, the lattices' shape.
+void check_without_arrays(const ChargesCall& call, const TargetBatch& targets, const PotentialOptions& options) {
+  ChargeBatch charges;  // none
+  charges.width = call.width;
+  check_potential_call(charges, targets, options, false);
 }
 
 template <class T>
@@ -117,7 +119,7 @@ PotentialCall<T> call_of(const smallbatch_charges& charges, const smallbatch_tar
   call.charges = call_of(charges, on_device);
   call.targets = targets_of(targets, charges.count, on_device);
   call.options = options_of(options);
-  check_without_arrays(call.targets, call.options);
+  check_without_arrays(call.charges, call.targets, call.options);
   call.smallest_spacing = targets.smallest_spacing;
   std::int64_t values = charges.charge_count;
   if (call.targets.kind == TargetKind::points) values = call.point_count = targets.point_count;
@@ -140,7 +142,7 @@ PairEnergyCall call_of(const smallbatch_charges& charges, const smallbatch_pair_
   PairEnergyCall call;
   call.charges = call_of(charges, on_device);
   const PotentialOptions same = options_of(options);
-  check_without_arrays(TargetBatch(), same);
+  check_without_arrays(call.charges, TargetBatch(), same);
   call.options.singular = same.singular;
   call.options.unit_factor = same.unit_factor;
   call.options.softening = same.softening;

@@ -296,15 +296,16 @@ SetOutcome start_outcome(const PotentialSet& set, ScalarType precision) {
   outcome.unit = set.output_unit;
   const PotentialOptions options{Singular::infinite, set.unit_factor(), set.softening, set.cutoff,
                                  set.screening_length};
-  outcome.verification.criterion = potential_criterion(options, precision, set.has_field, set.has_groups) +
-                                   "; V_min, V_max and V_mean are those of V";
+  outcome.verification.criterion =
+      potential_criterion(options, precision, set.has_field, set.has_groups, set.is_gaussian()) +
+      "; V_min, V_max and V_mean are those of V";
   return outcome;
 }
 
 SetOutcome start_outcome(const PairEnergySet& set, const PairEnergyOptions& options) {
   SetOutcome outcome = outcome_of(set);
   outcome.unit = set.output_unit;
-  outcome.verification.criterion = pair_energy_criterion(options, set.per_charge);
+  outcome.verification.criterion = pair_energy_criterion(options, set.per_charge, set.is_gaussian());
   return outcome;
 }
 
