@@ -21,10 +21,10 @@ constexpr int target_threads = 128;
 /// In info until it is finished, above a count of singular places.
 enum Mark : unsigned {
   is_faulty = 1U << 31,
-  is_not_finite = 1U << 30,    // beside is_faulty
-  is_beyond_range = 1U << 29,  // some value
-  has_tiny_widths = 1U << 28,  // sums may leave the range of double
-  counted = has_tiny_widths - 1
+  is_not_finite = 1U << 30,     // beside is_faulty
+  is_beyond_range = 1U << 29,   // some value
+  needs_large_unit = 1U << 28,  // sums may leave the range of double
+  counted = needs_large_unit - 1
 };
 __device__ void set_mark(std::int32_t& info, unsigned mark) { atomicOr(reinterpret_cast<unsigned*>(&info), mark); }
 
@@ -100,7 +100,7 @@ struct TargetCheck {
     } else {
       largest = 0;
     }
-    if (width >= least_width && width < 0x1p-200) set_mark(info[problem], has_tiny_widths);
+    if (width >= least_width && fabs(q) / width / width > 0x1p900) set_mark(info[problem], needs_large_unit);
     if (!finite)
       set_mark(info[problem], is_faulty | is_not_finite);
     else if (!(largest <= largest_input<T>))
@@ -122,14 +122,15 @@ struct FinishTargets {
 };
 
 /// The limits of rho^2 between which terms are computed in T.
+struct Limits {
+  double least, most;
+};
 template <class T, bool Field>
-inline constexpr double least_in_type = !is_single<T> ? 0x1p-200
-                                        : Field       ? least_length * least_length
-                                                      : 0x1p-100;
-template <class T, bool Field>
-inline constexpr double most_in_type = !is_single<T> ? 0x1p400
-                                       : Field       ? largest_length * largest_length
-                                                     : 0x1p120;
+constexpr Limits limits_in_type() {
+  if (!is_single<T>) return {0x1p-200, 0x1p100};
+  if (Field) return {least_length * least_length, largest_length * largest_length};
+  return {0x1p-100, 0x1p120};
+}
 
 template <class T>
 struct Split {
@@ -174,9 +175,10 @@ __global__ void __launch_bounds__(target_threads, is_single<T> ? 5 : 4)
   const double singular2 = singular_distance * singular_distance, softening2 = options.softening * options.softening;
   const double cutoff = options.cutoff > 0 ? fmax(options.cutoff, 0x1p-500) : 0;
   const double per_cutoff2 = cutoff > 0 ? 1 / (cutoff * cutoff) : 0;
-  const auto least = static_cast<T>(fmax(least_in_type<T, Field>, options.softening > 0 ? 0 : 4 * singular2));
-  const auto most = static_cast<T>(most_in_type<T, Field>);
-  const double scale = (info & has_tiny_widths) != 0
+  constexpr Limits limits = limits_in_type<T, Field>();
+  const auto least = static_cast<T>(fmax(limits.least, options.softening > 0 ? 0 : 4 * singular2));
+  const auto most = static_cast<T>(limits.most);
+  const double scale = (info & needs_large_unit) != 0
                            ? per_large_unit
                            : charge_scale(static_cast<double>(last - first) * largest_input<T>,
                                           least_distance(options, singular_distance));

@@ -21,8 +21,12 @@ class DeviceBatch {
   explicit DeviceBatch(const Batch& batch) {
     const ChargeBatch from = batch.charges();
     const std::int64_t count = from.count;
-    charges = {count, copy(offset_, batch.offset), copy(position_, batch.position), copy(charge_, batch.charge),
-               copy(group_, batch.group)};
+    charges = {count,
+               copy(offset_, batch.offset),
+               copy(position_, batch.position),
+               copy(charge_, batch.charge),
+               copy(group_, batch.group),
+               from.width == nullptr ? nullptr : copy(width_, batch.width)};
     sizes.charges = batch.offset.back() - batch.offset.front();
     std::int64_t values = sizes.charges, summaries = count;
     targets = batch.targets();
@@ -82,7 +86,7 @@ class DeviceBatch {
 
   std::size_t values_ = 0;
   Stream stream_;
-  DeviceMemory offset_, position_, charge_, group_, origin_, spacing_, point_offset_, point_;
+  DeviceMemory offset_, position_, charge_, group_, width_, origin_, spacing_, point_offset_, point_;
   DeviceMemory potential_, info_, field_, summary_, energy_, workspace_;
 };
 
@@ -151,8 +155,17 @@ TEST_P(DirectSum, RefusesOptionsThatMakeNoSense) {
     EXPECT_EQ(device.launch({Singular::infinite, 1, 0, bad}), cudaErrorInvalidValue) << bad;
   for (const double bad : {infinity, static_cast<double>(NAN)})
     EXPECT_EQ(device.launch({Singular::infinite, bad}), cudaErrorInvalidValue) << bad;
+  for (const double bad : {-1.0, 1e-163, 1e200, infinity, static_cast<double>(NAN)})
+    EXPECT_EQ(device.launch({Singular::infinite, 1, 0, 0, bad}), cudaErrorInvalidValue) << bad;
   EXPECT_EQ(device.launch({Singular::infinite, 1, 1e-150, 0}), cudaSuccess);
   EXPECT_EQ(device.launch(), cudaSuccess);
+  Problem gaussian = problem();
+  gaussian.width.assign(gaussian.charge.size(), 1);
+  const Batch of_gaussians({4, 3, 2}, {gaussian});
+  const DeviceBatch<double> gaussians(of_gaussians);
+  EXPECT_EQ(gaussians.launch({Singular::infinite, 1, 0.5}), cudaErrorInvalidValue);
+  EXPECT_EQ(gaussians.launch({Singular::infinite, 1, 0, 0, 0.5}), cudaErrorInvalidValue);
+  EXPECT_EQ(gaussians.launch(), cudaSuccess);
 }
 
 TEST_P(DirectSum, OfNothingNeedsNoPointers) {

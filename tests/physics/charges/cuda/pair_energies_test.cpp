@@ -70,6 +70,11 @@ TEST_P(PairEnergyLaunches, RefuseWhatTheyCanSeeToBeWrong) {
   expect_refused("no info", [](auto& d) { d.result.info = nullptr; });
   expect_refused("no workspace", [](auto& d) { d.workspace = nullptr; });
   expect_refused("a softening below 0", [](auto& d) { d.options.softening = -1; });
+  expect_refused("a screening length below 0", [](auto& d) { d.options.screening_length = -1; });
+  expect_refused("widths and a softening", [](auto& d) {
+    d.charges.width = d.charges.charge;
+    d.options.softening = 1;
+  });
   expect_refused("a cut-off that is a NaN", [](auto& d) { d.options.cutoff = NAN; });
 }
 
