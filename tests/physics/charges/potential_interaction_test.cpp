@@ -13,7 +13,7 @@
 namespace smallbatch::testing {
 namespace {
 
-const auto interaction_backends = ::testing::Values(BackendKind::reference);
+const auto interaction_backends = ::testing::Values(BackendKind::reference, BackendKind::cuda);
 
 class Interactions : public PotentialBackendTest {};
 INSTANTIATE_TEST_SUITE_P(Backends, Interactions, interaction_backends, backend_test_name);
