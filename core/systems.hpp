@@ -29,6 +29,13 @@ enum class Storage {
   packed_lower  ///< n(n+1)/2 numbers, the lower triangle by rows: (0,0), (1,0), (1,1), (2,0), ...
 };
 
+/// Where row i of a matrix of n rows begins, and for i = n how many numbers it has. Element (i, j), j <= i, follows j
+/// places later.
+template <class Index>
+constexpr Index row_begin(Storage storage, Index n, Index i) {
+  return storage == Storage::packed_lower ? i * (i + 1) / 2 : i * n;
+}
+
 /// The shape that all systems of a set share.
 struct SpdShape {
   int n = 0;                         ///< rows of A
@@ -39,9 +46,7 @@ struct SpdShape {
 
   /// Whether A^-1 takes the place of x; numbers in one A, in one b.
   [[nodiscard]] bool wants_inverse() const { return nrhs == 0 && !determinant_only; }
-  [[nodiscard]] std::int64_t matrix_size() const {
-    return storage == Storage::packed_lower ? std::int64_t{n} * (n + 1) / 2 : std::int64_t{n} * n;
-  }
+  [[nodiscard]] std::int64_t matrix_size() const { return row_begin<std::int64_t>(storage, n, n); }
   [[nodiscard]] std::int64_t rhs_size() const { return std::int64_t{n} * nrhs; }
   /// Numbers in one solution: n*nrhs, n*n (dense) for the inverse, none for the determinant alone.
   [[nodiscard]] std::int64_t solution_size() const { return std::int64_t{n} * (wants_inverse() ? n : nrhs); }

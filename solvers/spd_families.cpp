@@ -178,10 +178,8 @@ void generate_one(SpdFamily family, const SpdShape& shape, int n, double conditi
     for (int j = 0; j <= i; ++j) {
       const T value = static_cast<T>(matrix[i][j]);
       matrix[i][j] = matrix[j][i] = value;
-      if (shape.storage == Storage::packed_lower)
-        a[i * (i + 1) / 2 + j] = value;
-      else
-        a[i * shape.n + j] = a[j * shape.n + i] = value;
+      a[row_begin(shape.storage, shape.n, i) + j] = value;
+      if (shape.storage != Storage::packed_lower) a[j * shape.n + i] = value;
     }
   for (int c = 0; c < shape.nrhs; ++c) {
     Row x{};

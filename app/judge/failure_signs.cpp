@@ -25,13 +25,11 @@ class Matrix {
   Matrix(const SpdShape& shape, int n, const T* a) : n_(n), row_(shape.n), storage_(shape.storage), a_(a) {}
   [[nodiscard]] int n() const { return n_; }
   [[nodiscard]] bool is_whole() const { return storage_ == Storage::dense; }
-  [[nodiscard]] double operator()(int row, int column) const {
-    return storage_ == Storage::packed_lower ? a_[row * (row + 1) / 2 + column] : a_[row * row_ + column];
-  }
+  [[nodiscard]] double operator()(int row, int column) const { return a_[row_begin(storage_, row_, row) + column]; }
   /// What is stored of a row.
   [[nodiscard]] std::span<const T> row(int i) const {
-    const bool packed = storage_ == Storage::packed_lower;
-    return {a_ + (packed ? i * (i + 1) / 2 : i * row_), static_cast<std::size_t>(packed ? i + 1 : n_)};
+    return {a_ + row_begin(storage_, row_, i),
+            static_cast<std::size_t>(storage_ == Storage::packed_lower ? i + 1 : n_)};
   }
   /// Calls body(row, column) for the strict lower triangle.
   template <class Body>

@@ -82,7 +82,7 @@ struct Input {
   }
 
   static std::int64_t row_begin(const Work& work, std::int64_t i) {
-    return work.task.storage == Storage::packed_lower ? i * (i + 1) / 2 : i * work.n;
+    return smallbatch::row_begin<std::int64_t>(work.task.storage, work.n, i);
   }
   void load_strip(const Work& work, int i, int j, Vector* to) const {
     const std::int64_t place = row_begin(work, i) + j;

@@ -48,7 +48,7 @@ struct AnyShape {
         columns(task.inverse ? task.n : task.nrhs),
         wants_inverse(task.inverse),
         dense(task.storage == Storage::dense),
-        matrix_size(task.storage == Storage::packed_lower ? n * (n + 1) / 2 : n * n),
+        matrix_size(row_begin<std::int64_t>(task.storage, n, n)),
         rhs_size(std::int64_t{n} * task.nrhs),
         solution_size(std::int64_t{n} * columns) {}
 };

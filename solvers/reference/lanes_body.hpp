@@ -150,8 +150,8 @@ class SystemsInLanes {
   /// 2^-g A, filled up with an identity matrix.
   void load_matrices() {
     const SpdShape& shape = input_.shape;
-    const bool is_packed = shape.storage == Storage::packed_lower, is_whole = shape.storage == Storage::dense;
-    const auto start_of_row = [&](int i) { return is_packed ? i * (i + 1) / 2 : i * n_; };
+    const bool is_whole = shape.storage == Storage::dense;
+    const auto start_of_row = [&](int i) { return row_begin(shape.storage, n_, i); };
     const Numbers a = numbers(input_.a, shape.matrix_size());
     for (int lane = 0; lane < lanes; ++lane) {
       // No element of a positive definite matrix is larger than the largest of the diagonal.

@@ -217,8 +217,7 @@ SpdBlock<T> leading_blocks(const SpdBlock<T>& block, int size, std::span<const s
     const T* const matrix = block.a.data() + system * shape.matrix_size();
     const T* const solution = block.x.data() + system * shape.solution_size();
     for (int i = 0; i < size; ++i) {
-      const int begin = packed ? i * (i + 1) / 2 : i * shape.n;
-      a = std::copy_n(matrix + begin, packed ? i + 1 : size, a);
+      a = std::copy_n(matrix + row_begin(shape.storage, shape.n, i), packed ? i + 1 : size, a);
       if (!shape.determinant_only) x = std::copy_n(solution + i * std::int64_t{columns}, used, x);
     }
     b = std::copy_n(block.b.data() + system * shape.rhs_size(), own.rhs_size(), b);

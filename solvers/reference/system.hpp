@@ -69,10 +69,9 @@ class RefereeSystem {
     const int n = shape.n;
     for (int i = 0; i < n; ++i)
       for (int j = 0; j < n; ++j) {
-        const int row = std::max(i, j), column = std::min(i, j);
-        matrix_(i, j) = shape.storage == Storage::dense         ? a[i * n + j]
-                        : shape.storage == Storage::dense_lower ? a[row * n + column]
-                                                                : a[row * (row + 1) / 2 + column];
+        const bool is_whole = shape.storage == Storage::dense;
+        const int row = is_whole ? i : std::max(i, j), column = is_whole ? j : std::min(i, j);
+        matrix_(i, j) = a[row_begin(shape.storage, n, row) + column];
       }
     shift_.setZero();
     info_ = inspect(leaning);
