@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "physics/potential.hpp"
+
 namespace smallbatch {
 
 /// Most targets per call.
@@ -16,6 +18,8 @@ struct Interaction {
   double softening = 0;
   double cutoff = 0;  ///< 0: none
   bool field = false;
+  InteractionKind kind = InteractionKind::plain;
+  double screening_length = 0;
 };
 
 /// Which partial sums of charges (partial_sums.hpp) a call adds up: those listed, in this order, or all.
@@ -30,6 +34,7 @@ struct SingleCharges {
   const float *x = nullptr, *y = nullptr, *z = nullptr, *q = nullptr;
   /// Per partial sum: a target nearer to one of its charges than the root of this is marked. Null: none is.
   const float* near_squared = nullptr;
+  const float* spread = nullptr;  ///< twice the squares of widths, of Gaussian charges
 };
 struct SingleTargets {
   int count = 0;
@@ -38,6 +43,7 @@ struct SingleTargets {
   /// there among first_own .. last_own alone.
   alignas(64) std::int32_t own[targets_per_call];
   std::int64_t first_own = 0, last_own = -1;
+  alignas(64) float spread[targets_per_call];  ///< as of the charges
 };
 struct SingleSums {
   alignas(64) double potential[targets_per_call];
@@ -50,6 +56,7 @@ struct DoubleCharges {
   std::int64_t count = 0;
   const double *x = nullptr, *y = nullptr, *z = nullptr, *x_low = nullptr, *y_low = nullptr, *z_low = nullptr;
   const double* q = nullptr;
+  const double* spread = nullptr;  ///< as in SingleCharges
 };
 struct DoubleTargets {
   int count = 0;
@@ -57,6 +64,7 @@ struct DoubleTargets {
   alignas(64) double x_low[targets_per_call], y_low[targets_per_call], z_low[targets_per_call];
   alignas(64) std::int64_t own[targets_per_call];  ///< as in SingleTargets; looked at where leave_own_out
   bool leave_own_out = false;
+  alignas(64) double spread[targets_per_call];
 };
 
 /// Sums over the charges that are not on the target, and over the charges that are.
@@ -74,7 +82,7 @@ struct DirectSumKernels {
   /// near a target makes that total meaningless.
   void (*sum_single)(const SingleCharges& charges, const ListedSums& listed, const SingleTargets& targets,
                      const Interaction& interaction, SingleSums& sums);
-  /// Double precision throughout, totals compensated. A charge nearer than singular_distance is on the target.
+  /// Double precision throughout, totals compensated. A point nearer than singular_distance is on the target.
   void (*sum_double)(const DoubleCharges& charges, const ListedSums& listed, const DoubleTargets& targets,
                      const Interaction& interaction, double singular_distance, DoubleSums& sums);
 };

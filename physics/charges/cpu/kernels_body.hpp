@@ -3,9 +3,9 @@
 //
 // With rho^2 = r^2 + eps^2 and w = 1 - min(r^2/c^2, 1), a charge contributes
 //     V: q/rho w^2,   E: (p - s) q/rho w (w/rho^2 + 4/c^2)
-// and without a cut-off q/rho and (p - s) q/rho^3. What is asked for is a template argument, so no loop over charges
-// holds a branch. A charge beyond c contributes exactly 0, so leaving out whole partial sums of such charges changes no
-// bit.
+// and without a cut-off q/rho and (p - s) q/rho^3; interaction.hpp has what other interactions make of it. What is
+// asked for is a template argument, so no loop over charges holds a branch. A charge beyond c contributes exactly 0, so
+// leaving out whole partial sums of such charges changes no bit.
 //
 // Everything here has internal linkage: an inline function with external linkage compiled with AVX-512 could be the
 // copy that the linker keeps for the whole program.
@@ -16,6 +16,7 @@
 // that a compiler never decides how often something is rounded: a target's bits would depend on the loop that sums it.
 #pragma once
 
+#include "physics/charges/cpu/interaction.hpp"
 #include "physics/charges/cpu/kernels.hpp"
 #include "physics/charges/cpu/partial_sums.hpp"
 
@@ -31,13 +32,6 @@ Vector load(const T* from) {
 template <class Vector, class T>
 void store(T* to, Vector v) {
   __builtin_memcpy(to, &v, sizeof(v));
-}
-
-/// a b + c. Numbers among vectors stand for vectors of them.
-template <class Lanes, class A, class B, class C>
-[[gnu::always_inline]] inline auto multiply_add(A a, B b, C c) {
-  using Sum = decltype(a * b + c);
-  return Lanes::multiply_add(a - Sum{}, b - Sum{}, c - Sum{});
 }
 
 std::int64_t end_of(std::int64_t begin, std::int64_t length, std::int64_t most) {
@@ -71,12 +65,15 @@ Vector fourth_order_step(Vector a, Vector y) {
 /// The numbers of an interaction that a term needs.
 template <class T>
 struct Constants {
-  T softening2, inverse_cutoff2;  ///< eps^2, 1/c^2
+  T softening2, inverse_cutoff2, per_screening_length;  ///< eps^2, 1/c^2, 1/l
 
   explicit Constants(const Interaction& interaction) {
     const double c2 = interaction.cutoff * interaction.cutoff;
     softening2 = static_cast<T>(interaction.softening * interaction.softening);
     inverse_cutoff2 = static_cast<T>(c2 > 0 ? 1 / c2 : 0);
+    const double per_length = interaction.screening_length > 0 ? 1 / interaction.screening_length : 0;
+    // No float is as small a distance as such a length.
+    per_screening_length = static_cast<T>(sizeof(T) == 4 && per_length > 0x1p70 ? 0x1p70 : per_length);
   }
 };
 
@@ -85,24 +82,40 @@ template <bool field>
 inline constexpr int values_of = field ? 4 : 1;
 
 /// Adds what a charge q (one for all lanes, or one for each) at displacement (dx, dy, dz) contributes to sums[0 ..
-/// values).
-template <class Lanes, bool field, bool truncated, class Charge, class Vector, class T>
+/// values). `spread`, of Gaussian charges, is 2 w^2.
+template <class Lanes, InteractionKind kind, bool field, bool truncated, class Charge, class Vector, class T>
 [[gnu::always_inline]] inline void add_term(Vector (&sums)[values_of<field>], Charge q, Vector dx, Vector dy, Vector dz,
-                                            Vector r2, Vector rho2, const Constants<T>& constants) {
+                                            Vector r2, Vector rho2, Vector spread, const Constants<T>& constants) {
+  constexpr bool plain = kind == InteractionKind::plain;
   const Vector one = Vector{} + T{1};
+  Shares<Vector> shares{one, one};
+  if constexpr (kind == InteractionKind::gaussian) {
+    const Vector least = spread * least_gaussian_length2<T>;
+    shares = gaussian_shares<Lanes, T>(rho2 / spread);
+    rho2 = rho2 < least ? least : rho2;
+  }
   const Vector reciprocal = Lanes::inverse_sqrt(rho2), along = q * reciprocal;
+  if constexpr (kind == InteractionKind::screened)
+    shares = screened_shares<Lanes, T>((rho2 * reciprocal) * constants.per_screening_length);
   const auto add = [](Vector& sum, auto a, Vector b) { sum = multiply_add<Lanes>(a, b, sum); };
   [[maybe_unused]] const Vector w = truncated ? one - Lanes::smaller(r2 * constants.inverse_cutoff2, one) : Vector{};
   if constexpr (truncated)
-    add(sums[0], along, w * w);
+    add(sums[0], along, plain ? w * w : (w * w) * shares.value);
+  else if constexpr (!plain)
+    add(sums[0], along, shares.value);
   else if constexpr (field)
     sums[0] += along;
   else
     add(sums[0], q, reciprocal);
   if constexpr (field) {
+    Vector per_rho2 = reciprocal * reciprocal;
+    [[maybe_unused]] Vector per_cutoff2 = Vector{} + 4 * constants.inverse_cutoff2;
+    if constexpr (!plain) {
+      per_rho2 = per_rho2 * shares.slope;
+      per_cutoff2 = per_cutoff2 * shares.value;
+    }
     if constexpr (sizeof(T) == 4) {
-      Vector per_rho2 = reciprocal * reciprocal;
-      if constexpr (truncated) per_rho2 = w * multiply_add<Lanes>(w, per_rho2, 4 * constants.inverse_cutoff2);
+      if constexpr (truncated) per_rho2 = w * multiply_add<Lanes>(w, per_rho2, per_cutoff2);
       const Vector factor = along * per_rho2;
       add(sums[1], dx, factor);
       add(sums[2], dy, factor);
@@ -110,7 +123,9 @@ template <class Lanes, bool field, bool truncated, class Charge, class Vector, c
     } else {  // 1/rho^3 could underflow where q/rho^2 does not
       Vector factor = along * reciprocal;
       if constexpr (truncated)
-        factor = q * (w * multiply_add<Lanes>(w, reciprocal * reciprocal, 4 * constants.inverse_cutoff2));
+        factor = q * (w * multiply_add<Lanes>(w, per_rho2, per_cutoff2));
+      else if constexpr (!plain)
+        factor = factor * shares.slope;
       add(sums[1], dx * reciprocal, factor);
       add(sums[2], dy * reciprocal, factor);
       add(sums[3], dz * reciprocal, factor);
@@ -126,7 +141,7 @@ struct SingleTile {
   static constexpr int width = sizeof(Float) / sizeof(float);
   // Several vectors reuse each charge and hide the latency of the square root, as far as the registers go.
   static constexpr int vectors = field ? Lanes::float_vectors / 2 : Lanes::float_vectors;
-  Float x[vectors], y[vectors], z[vectors];
+  Float x[vectors], y[vectors], z[vectors], spread[vectors];
   Mask own[vectors];
 };
 
@@ -136,7 +151,7 @@ enum class Lie { row, lattice, scattered };
 
 /// One partial sum: charges begin .. end-1. `nearest` becomes the smallest rho^2. A row has the same bits as a lattice:
 /// what it computes once for all its targets is computed in the same order.
-template <class Lanes, bool field, bool truncated, Lie lie, bool leave_own_out>
+template <class Lanes, InteractionKind kind, bool field, bool truncated, Lie lie, bool leave_own_out>
 [[gnu::always_inline]] inline void add_charges(
     const SingleCharges& charges, std::int64_t begin, std::int64_t end, const SingleTile<Lanes, field>& tile,
     const Constants<float>& constants,
@@ -172,13 +187,15 @@ template <class Lanes, bool field, bool truncated, Lie lie, bool leave_own_out>
           const Float dz2 = multiply_add<Lanes>(dz, dz, constants.softening2);
           r2 = rho2 = multiply_add<Lanes>(dx, dx, multiply_add<Lanes>(dy, dy, dz2));
         }
+        Float spread = {};
+        if constexpr (kind == InteractionKind::gaussian) spread = tile.spread[v] + charges.spread[i];
         if constexpr (leave_own_out) {
           const Mask is_own = tile.own[v] == Mask{} + static_cast<std::int32_t>(i);
           const Float q = is_own ? nothing : nothing + charges.q[i];
           rho2 = is_own ? far : rho2;
-          add_term<Lanes, field, truncated>(group[v], q, dx, dy, dz, r2, rho2, constants);
+          add_term<Lanes, kind, field, truncated>(group[v], q, dx, dy, dz, r2, rho2, spread, constants);
         } else {
-          add_term<Lanes, field, truncated>(group[v], charges.q[i], dx, dy, dz, r2, rho2, constants);
+          add_term<Lanes, kind, field, truncated>(group[v], charges.q[i], dx, dy, dz, r2, rho2, spread, constants);
         }
         if constexpr (lie == Lie::scattered) nearest[v] = Lanes::smaller(nearest[v], rho2);
       }
@@ -188,7 +205,7 @@ template <class Lanes, bool field, bool truncated, Lie lie, bool leave_own_out>
   }
 }
 
-template <class Lanes, bool field, bool truncated, Lie lie>
+template <class Lanes, InteractionKind kind, bool field, bool truncated, Lie lie>
 void sum_single_of(const SingleCharges& charges, const ListedSums& listed, const SingleTargets& targets,
                    const Interaction& interaction, SingleSums& sums) {
   using Tile = SingleTile<Lanes, field>;
@@ -206,6 +223,7 @@ void sum_single_of(const SingleCharges& charges, const ListedSums& listed, const
       tile.x[v] = load<Float>(targets.x + first + v * width);
       tile.y[v] = load<Float>(targets.y + first + v * width);
       tile.z[v] = load<Float>(targets.z + first + v * width);
+      tile.spread[v] = load<Float>(targets.spread + first + v * width);
       if constexpr (lie == Lie::scattered) tile.own[v] = load<Mask>(targets.own + first + v * width);
     }
     double total[values][width * vectors] = {};
@@ -215,11 +233,12 @@ void sum_single_of(const SingleCharges& charges, const ListedSums& listed, const
       Float partial[vectors][values] = {}, nearest[vectors];
       for (int v = 0; v < vectors; ++v) nearest[v] = Float{} + 0x1p100F;
       if (lie == Lie::scattered && begin <= targets.last_own && end > targets.first_own)
-        add_charges<Lanes, field, truncated, lie, true>(charges, begin, end, tile, constants, partial, nearest);
+        add_charges<Lanes, kind, field, truncated, lie, true>(charges, begin, end, tile, constants, partial, nearest);
       else
-        add_charges<Lanes, field, truncated, lie, false>(charges, begin, end, tile, constants, partial, nearest);
+        add_charges<Lanes, kind, field, truncated, lie, false>(charges, begin, end, tile, constants, partial, nearest);
       for (int v = 0; v < vectors; ++v) {
-        if constexpr (lie == Lie::scattered) near[v] |= nearest[v] < Float{} + charges.near_squared[sum];
+        if (lie == Lie::scattered && charges.near_squared != nullptr)
+          near[v] |= nearest[v] < Float{} + charges.near_squared[sum];
         for (int value = 0; value < values; ++value)
           for (int lane = 0; lane < width; ++lane)
             total[value][v * width + lane] += static_cast<double>(partial[v][value][lane]);
@@ -233,7 +252,7 @@ void sum_single_of(const SingleCharges& charges, const ListedSums& listed, const
 }
 
 /// In double precision. The targets of a row are several vectors side by side; they have the same bits as on a lattice.
-template <class Lanes, bool field, bool truncated, Lie lie>
+template <class Lanes, InteractionKind kind, bool field, bool truncated, Lie lie>
 void sum_double_of(const DoubleCharges& charges, const ListedSums& listed, const DoubleTargets& targets,
                    const Interaction& interaction, double singular_distance, DoubleSums& sums) {
   using Double = typename Lanes::Double;
@@ -263,6 +282,7 @@ void sum_double_of(const DoubleCharges& charges, const ListedSums& listed, const
     const auto y = across(targets.y), y_low = across(targets.y_low);
     const auto z = across(targets.z), z_low = across(targets.z_low);
     const Mask own = lie == Lie::scattered ? load<Mask>(targets.own + first) : Mask{};
+    const Double target_spread = load<Double>(targets.spread + first);
     for (std::int64_t k = 0; k < partial_sums; ++k) {
       const std::int64_t begin = (listed.list ? listed.list[k] : k) * charges_per_partial_sum;
       const std::int64_t end = end_of(begin, charges_per_partial_sum, charges.count);
@@ -282,20 +302,23 @@ void sum_double_of(const DoubleCharges& charges, const ListedSums& listed, const
           }
           Double nearest = r2[0];
           for (int v = 1; v < vectors; ++v) nearest = Lanes::smaller(nearest, r2[v]);
+          Double spread = none;
+          if constexpr (kind == InteractionKind::gaussian) spread = target_spread + charges.spread[i];
           const Mask is_own = lie == Lie::scattered ? own == Mask{} + i : Mask{};
           const bool some_left_out = Lanes::any((nearest < singular_distance_squared) | is_own);
           for (int v = 0; v < vectors; ++v) {
             Double q = none + charges.q[i], rho2 = truncated ? r2[v] + constants.softening2 : r2[v];
             if (some_left_out) {  // rare
               q = is_own ? none : q;
-              const Mask left_out = (r2[v] < singular_distance_squared) | is_own;
+              const Mask left_out = ((r2[v] < singular_distance_squared) & (spread == none)) | is_own;
               net[v] += left_out ? q : none;
               magnitude[v] += left_out ? (q < none ? -q : q) : none;
               // A charge of 0 at any distance adds nothing.
               q = left_out ? none : q;
               rho2 = left_out ? one : rho2;
             }
-            add_term<Lanes, field, truncated>(group[v], q, dx[v], none + dy, none + dz, r2[v], rho2, constants);
+            add_term<Lanes, kind, field, truncated>(group[v], q, dx[v], none + dy, none + dz, r2[v], rho2, spread,
+                                                    constants);
           }
         }
         for (int v = 0; v < vectors; ++v)
@@ -317,13 +340,6 @@ void sum_double_of(const DoubleCharges& charges, const ListedSums& listed, const
   }
 }
 
-template <class Lanes, bool field, bool truncated>
-constexpr auto single_by_targets(Lie lie) {
-  if (lie == Lie::scattered) return sum_single_of<Lanes, field, truncated, Lie::scattered>;
-  if constexpr (!truncated && !field)  // the others gain nothing
-    if (lie == Lie::row) return sum_single_of<Lanes, field, truncated, Lie::row>;
-  return sum_single_of<Lanes, field, truncated, Lie::lattice>;
-}
 /// Of targets that are no charges.
 Lie lie_of(const SingleTargets& targets) {
   for (int i = 1; i < targets.count; ++i)
@@ -337,22 +353,50 @@ Lie lie_of(const DoubleTargets& targets) {
       return Lie::lattice;
   return Lie::row;
 }
-template <class Lanes, bool field, bool truncated>
+
+/// The one of the loops that a call asks for. Of point charges alone it depends on how the targets lie: other terms
+/// take so long that it gains nothing.
+template <class Lanes, InteractionKind kind, bool field, bool truncated>
+constexpr auto single_by_targets(Lie lie) {
+  if constexpr (kind == InteractionKind::plain) {
+    if constexpr (!truncated && !field)  // the others gain nothing
+      if (lie == Lie::row) return sum_single_of<Lanes, kind, field, truncated, Lie::row>;
+    if (lie != Lie::scattered) return sum_single_of<Lanes, kind, field, truncated, Lie::lattice>;
+  }
+  return sum_single_of<Lanes, kind, field, truncated, Lie::scattered>;
+}
+template <class Lanes, InteractionKind kind, bool field, bool truncated>
 constexpr auto double_by_targets(Lie lie) {
-  if (lie == Lie::scattered) return sum_double_of<Lanes, field, truncated, Lie::scattered>;
-  return lie == Lie::row ? sum_double_of<Lanes, field, truncated, Lie::row>
-                         : sum_double_of<Lanes, field, truncated, Lie::lattice>;
+  if constexpr (kind == InteractionKind::plain) {
+    if (lie == Lie::row) return sum_double_of<Lanes, kind, field, truncated, Lie::row>;
+    if (lie == Lie::lattice) return sum_double_of<Lanes, kind, field, truncated, Lie::lattice>;
+  }
+  return sum_double_of<Lanes, kind, field, truncated, Lie::scattered>;
+}
+/// choose.operator()<kind, field, truncated>() with those of the interaction.
+template <class Choose>
+constexpr auto chosen(const Interaction& interaction, Choose choose) {
+  const auto by_kind = [&]<bool field, bool truncated>() {
+    if (interaction.kind == InteractionKind::gaussian)
+      return choose.template operator()<InteractionKind::gaussian, field, truncated>();
+    if (interaction.kind == InteractionKind::screened)
+      return choose.template operator()<InteractionKind::screened, field, truncated>();
+    return choose.template operator()<InteractionKind::plain, field, truncated>();
+  };
+  const auto by_cutoff = [&]<bool field>() {
+    return interaction.cutoff > 0 ? by_kind.template operator()<field, true>()
+                                  : by_kind.template operator()<field, false>();
+  };
+  return interaction.field ? by_cutoff.template operator()<true>() : by_cutoff.template operator()<false>();
 }
 
 template <class Lanes>
 void sum_single(const SingleCharges& charges, const ListedSums& listed, const SingleTargets& targets,
                 const Interaction& interaction, SingleSums& sums) {
   const Lie lie = charges.near_squared != nullptr ? Lie::scattered : lie_of(targets);
-  const bool truncated = interaction.cutoff > 0;
-  const auto sum =
-      interaction.field
-          ? (truncated ? single_by_targets<Lanes, true, true>(lie) : single_by_targets<Lanes, true, false>(lie))
-          : (truncated ? single_by_targets<Lanes, false, true>(lie) : single_by_targets<Lanes, false, false>(lie));
+  const auto sum = chosen(interaction, [lie]<InteractionKind kind, bool field, bool truncated>() {
+    return single_by_targets<Lanes, kind, field, truncated>(lie);
+  });
   sum(charges, listed, targets, interaction, sums);
 }
 
@@ -360,11 +404,9 @@ template <class Lanes>
 void sum_double(const DoubleCharges& charges, const ListedSums& listed, const DoubleTargets& targets,
                 const Interaction& interaction, double singular_distance, DoubleSums& sums) {
   const Lie lie = targets.leave_own_out ? Lie::scattered : lie_of(targets);
-  const bool truncated = interaction.cutoff > 0;
-  const auto sum =
-      interaction.field
-          ? (truncated ? double_by_targets<Lanes, true, true>(lie) : double_by_targets<Lanes, true, false>(lie))
-          : (truncated ? double_by_targets<Lanes, false, true>(lie) : double_by_targets<Lanes, false, false>(lie));
+  const auto sum = chosen(interaction, [lie]<InteractionKind kind, bool field, bool truncated>() {
+    return double_by_targets<Lanes, kind, field, truncated>(lie);
+  });
   sum(charges, listed, targets, interaction, singular_distance, sums);
 }
 

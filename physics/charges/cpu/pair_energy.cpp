@@ -36,6 +36,10 @@ Inspected inspect(const ChargeBatch& charges, std::int64_t problem, const PairEn
   for (std::int64_t i = first; i < charges.offset[problem + 1]; ++i) {
     finite &= std::isfinite(charges.charge[i]);
     strongest = std::max(strongest, std::abs(charges.charge[i]));
+    if (charges.width != nullptr) {
+      finite &= std::isfinite(charges.width[i]) && charges.width[i] >= 0;
+      in_range &= charges.width[i] <= largest;
+    }
     for (int axis = 0; axis < 3; ++axis) {
       finite &= std::isfinite(charges.position[3 * i + axis]);
       in_range &= std::abs(charges.position[3 * i + axis] - charges.position[3 * first + axis]) <= largest;
@@ -49,14 +53,18 @@ Inspected inspect(const ChargeBatch& charges, std::int64_t problem, const PairEn
 /// Some of the charges of each problem that has energies, gathered.
 struct Gathered {
   std::vector<std::int64_t> offset{0}, source;
-  std::vector<double> position, charge;
+  std::vector<double> position, charge, width;
 
   void add(const ChargeBatch& charges, std::int64_t i, double q) {
     source.push_back(i);
     position.insert(position.end(), charges.position + 3 * i, charges.position + 3 * i + 3);
     charge.push_back(q);
+    if (charges.width != nullptr) width.push_back(charges.width[i]);
   }
   void end_problem() { offset.push_back(static_cast<std::int64_t>(source.size())); }
+  [[nodiscard]] bool is_point(std::int64_t i) const {
+    return width.empty() || width[static_cast<std::size_t>(i)] < least_width;
+  }
   [[nodiscard]] std::int64_t problems() const { return static_cast<std::int64_t>(offset.size()) - 1; }
 };
 
@@ -97,11 +105,11 @@ std::vector<Shared> shared_places(const Gathered& rows, const Gathered& columns,
   const auto p = static_cast<std::size_t>(problem);
   std::vector<std::pair<double, std::int64_t>> by_x;
   for (std::int64_t j = columns.offset[p]; j < columns.offset[p + 1]; ++j)
-    if (columns.charge[j] != 0) by_x.emplace_back(columns.position[3 * j], j);
+    if (columns.charge[j] != 0 && columns.is_point(j)) by_x.emplace_back(columns.position[3 * j], j);
   std::sort(by_x.begin(), by_x.end());
   std::vector<Shared> shared(static_cast<std::size_t>(rows.offset[p + 1] - rows.offset[p]));
   for (std::int64_t i = rows.offset[p]; i < rows.offset[p + 1]; ++i) {
-    if (rows.charge[i] == 0) continue;
+    if (rows.charge[i] == 0 || !rows.is_point(i)) continue;
     const double* const here = rows.position.data() + 3 * i;
     constexpr double reach = 2 * singular_distance_of_points;
     auto near = std::lower_bound(by_x.begin(), by_x.end(), std::pair{here[0] - reach, std::int64_t{-1}});
@@ -158,10 +166,17 @@ class PairSums {
     std::vector<double> potential(rows.source.size());
     std::vector<std::int32_t> met(static_cast<std::size_t>(rows.problems()));
     const Gathered& from = one_set ? rows : columns;
-    const ChargeBatch sources{rows.problems(), from.offset.data(), from.position.data(), from.charge.data()};
+    const bool has_widths = charges.width != nullptr;
+    const ChargeBatch sources{rows.problems(),
+                              from.offset.data(),
+                              from.position.data(),
+                              from.charge.data(),
+                              nullptr,
+                              has_widths ? from.width.data() : nullptr};
     const TargetBatch targets =
         one_set ? TargetBatch() : TargetBatch(PointBatch{rows.offset.data(), rows.position.data()});
-    sum_potentials(sources, targets, others, options_.precision, {potential.data(), met.data()}, threads_, lanes_);
+    sum_potentials(sources, targets, others, options_.precision, {potential.data(), met.data()}, threads_, lanes_,
+                   has_widths ? rows.width.data() : nullptr);
 
     for (std::int64_t p = 0; p < rows.problems(); ++p) {
       const Inspected& problem = inspected_[static_cast<std::size_t>(p)];
@@ -216,7 +231,7 @@ class CpuPairEnergy final : public PairEnergy {
   [[nodiscard]] std::string description() const override { return std::string("cpu pair sum ") + lanes_.name; }
 
   void evaluate(const ChargeBatch& charges, const PairEnergyOptions& options, const PairEnergyResult& result) override {
-    check_potential_call(charges, TargetBatch(), potential_options(options));
+    check_potential_call(charges, TargetBatch(), potential_options(options), false);
     sum_pair_energies(charges, options, result, threads_, lanes_);
   }
 

@@ -59,9 +59,10 @@ struct Values {
   }
 };
 
-Interaction interaction_of(const PotentialOptions& options, bool field) {
+Interaction interaction_of(InteractionKind kind, const PotentialOptions& options, bool field) {
   // A cut-off whose square would vanish is as good as the smallest whose square does not.
-  return {options.softening, options.cutoff > 0 ? std::max(options.cutoff, 0x1p-500) : 0, field};
+  return {options.softening, options.cutoff > 0 ? std::max(options.cutoff, 0x1p-500) : 0, field, kind,
+          options.screening_length};
 }
 
 /// One problem, while its targets are summed.
@@ -99,6 +100,7 @@ struct Summation {
       tile.y[i] = place[1].high, tile.y_low[i] = place[1].low;
       tile.z[i] = place[2].high, tile.z_low[i] = place[2].low;
       tile.own[i] = own_of(index[i]);
+      tile.spread[i] = targets.spread(index[i]);
     }
     DoubleSums sums;
     const ListedSums listed = reaching(box_around(tile.x, tile.y, tile.z, count), nullptr, list);
@@ -140,6 +142,7 @@ struct Summation {
       tile.x[i] = static_cast<float>(place[0].high);
       tile.y[i] = static_cast<float>(place[1].high);
       tile.z[i] = static_cast<float>(place[2].high);
+      tile.spread[i] = static_cast<float>(targets.spread(index[i]));
       const std::int32_t own = tile.own[i] = own_of(index[i]);
       if (own < 0) continue;
       tile.first_own = std::min<std::int64_t>(tile.first_own, own);
@@ -211,7 +214,8 @@ void fill_with_nan(const TargetTiles& tiles, const CpuProblem& problem, std::int
 /// V, E and info of a batch: terms in T.
 template <class T, class Stored>
 void sum_values(const ChargeBatch& charges, const TargetBatch& targets, const PotentialOptions& options,
-                const PotentialResult<Stored>& result, unsigned threads, const DirectSumKernels& lanes) {
+                const PotentialResult<Stored>& result, unsigned threads, const DirectSumKernels& lanes,
+                const double* target_width = nullptr) {
   const bool field = result.field != nullptr, truncated = options.cutoff > 0;
   std::vector<CpuProblem> problems(static_cast<std::size_t>(charges.count));
   std::vector<Seen> seen(targets.kind == TargetKind::lattice ? 0 : problems.size());
@@ -219,7 +223,7 @@ void sum_values(const ChargeBatch& charges, const TargetBatch& targets, const Po
   std::vector<std::int64_t> first_value{0};
   Pieces pieces(tiles_per_piece);
   for (std::int64_t p = 0; p < charges.count; ++p) {
-    where.emplace_back(charges, targets, p);
+    where.emplace_back(charges, targets, p, target_width);
     first_value.push_back(first_value.back() + where.back().count());
     pieces.add_problem(TargetTiles(where.back(), truncated).count());
   }
@@ -240,9 +244,9 @@ void sum_values(const ChargeBatch& charges, const TargetBatch& targets, const Po
         fill_with_nan(tiles, problems[p], first, last, values);
         continue;
       }
-      Summation{
-          lanes, problems[p], where[p], options, interaction_of(options, field), where[p].singular_distance(options)}
-          .sum_tiles(tiles, first, last, values);
+      const Interaction interaction = interaction_of(interaction_kind(charges, options), options, field);
+      Summation{lanes, problems[p], where[p], options, interaction, where[p].singular_distance(options)}.sum_tiles(
+          tiles, first, last, values);
     }
   });
   for (std::size_t p = 0; p < seen.size(); ++p)
@@ -259,7 +263,7 @@ class CpuPotential final : public PotentialOf<CpuPotential> {
   template <class T>
   void run(const ChargeBatch& charges, const TargetBatch& targets, const PotentialOptions& options,
            const PotentialResult<T>& result) const {
-    check_potential_call(charges, targets, options);
+    check_potential_call(charges, targets, options, false);
     sum_values<T>(charges, targets, options, result, threads_, lanes_);
     if (result.summary != nullptr) summarise(result.potential, rows_of(charges, targets), threads_, result.summary);
     if (result.energy != nullptr) sum_energies(charges, options, result.info, result.energy);
@@ -286,7 +290,8 @@ class CpuPotential final : public PotentialOf<CpuPotential> {
     std::fill(energy, energy + charges.count, 0);
     if (charges.group != nullptr)
       sum_pair_energies(charges,
-                        {options.singular, ScalarType::float64, options.unit_factor, options.softening, options.cutoff},
+                        {options.singular, ScalarType::float64, options.unit_factor, options.softening, options.cutoff,
+                         options.screening_length},
                         {energy, of_pairs.data()}, threads_, lanes_);
     for (std::int64_t p = 0; p < charges.count; ++p)
       if (!has_values(info[p])) energy[p] = std::numeric_limits<double>::quiet_NaN();
@@ -300,11 +305,11 @@ class CpuPotential final : public PotentialOf<CpuPotential> {
 
 void sum_potentials(const ChargeBatch& charges, const TargetBatch& targets, const PotentialOptions& options,
                     ScalarType precision, const PotentialResult<double>& result, unsigned threads,
-                    const DirectSumKernels& lanes) {
+                    const DirectSumKernels& lanes, const double* target_width) {
   if (precision == ScalarType::float32)
-    sum_values<float>(charges, targets, options, result, threads, lanes);
+    sum_values<float>(charges, targets, options, result, threads, lanes, target_width);
   else
-    sum_values<double>(charges, targets, options, result, threads, lanes);
+    sum_values<double>(charges, targets, options, result, threads, lanes, target_width);
 }
 
 std::vector<DirectSumKernels> usable_direct_sum_kernels() {

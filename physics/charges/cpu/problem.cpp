@@ -17,7 +17,8 @@ double norm(const Exact (&s)[3]) {
 }
 
 template <class T>
-std::int32_t input_status(const CpuTargets& targets, const double* position, const double* charge, std::int64_t count) {
+std::int32_t input_status(const CpuTargets& targets, const double* position, const double* charge, const double* width,
+                          std::int64_t count) {
   bool in_range = true;
   const auto add = [&](const double* place) {
     bool finite = true;
@@ -30,7 +31,9 @@ std::int32_t input_status(const CpuTargets& targets, const double* position, con
   };
   for (std::int64_t i = 0; i < count; ++i) {
     if (!std::isfinite(charge[i]) || !add(position + 3 * i)) return info_charges_not_finite;
-    if (targets.has_origin()) in_range &= std::abs(charge[i]) <= largest_input<T>;
+    if (width != nullptr && !(std::isfinite(width[i]) && width[i] >= 0)) return info_charges_not_finite;
+    if (targets.has_origin())
+      in_range &= std::abs(charge[i]) <= largest_input<T> && (width == nullptr || width[i] <= largest_input<T>);
   }
   if (!targets.on_lattice()) {
     for (std::int64_t i = 0; i < targets.count(); ++i)
@@ -79,7 +82,8 @@ std::vector<std::int64_t> order_of(const double* position, const double* origin,
 
 }  // namespace
 
-CpuTargets::CpuTargets(const ChargeBatch& charges, const TargetBatch& targets, std::int64_t problem)
+CpuTargets::CpuTargets(const ChargeBatch& charges, const TargetBatch& targets, std::int64_t problem,
+                       const double* target_width)
     : kind_(targets.kind), lattice_(&targets.lattice) {
   if (on_lattice()) {
     origin_ = lattice_->origin + 3 * problem;
@@ -92,6 +96,7 @@ CpuTargets::CpuTargets(const ChargeBatch& charges, const TargetBatch& targets, s
   if (count_ == 0) return;
   positions_ = (are_charges() ? charges.position : targets.points.position) + 3 * offset[problem];
   origin_ = positions_;
+  if (target_width != nullptr) widths_ = target_width + (offset[problem] - offset[0]);
 }
 
 double CpuTargets::singular_distance(const PotentialOptions& options) const {
@@ -117,18 +122,22 @@ CpuProblem prepare_cpu_problem(const ChargeBatch& charges, std::int64_t p, const
                                const PotentialOptions& options, bool wants_field) {
   const double* position = charges.position + 3 * charges.offset[p];
   const double* charge = charges.charge + charges.offset[p];
+  const double* width = charges.width == nullptr ? nullptr : charges.width + charges.offset[p];
   const std::int64_t count = charges.offset[p + 1] - charges.offset[p];
 
   CpuProblem problem;
-  problem.info = input_status<T>(targets, position, charge, count);
+  problem.info = input_status<T>(targets, position, charge, width, count);
   if (problem.info < 0 || !targets.has_origin()) return problem;
   constexpr bool is_single = sizeof(T) == 4;
   const double singular_distance = targets.singular_distance(options);
   const bool truncated = options.cutoff > 0;
-  const bool may_leave = targets.on_lattice() && may_leave_range<T>(options, wants_field, count, singular_distance);
-  double strongest = 0;
-  for (std::int64_t i = 0; i < count; ++i) strongest = std::max(strongest, std::abs(charge[i]));
-  problem.scale = charge_scale(static_cast<double>(count) * strongest, least_distance(options, singular_distance));
+  double strongest = 0, nearest_length = singular_distance;  // of r, or of a width
+  for (std::int64_t i = 0; i < count; ++i) {
+    strongest = std::max(strongest, std::abs(charge[i]));
+    if (width != nullptr && width[i] >= least_width) nearest_length = std::min(nearest_length, width[i]);
+  }
+  const bool may_leave = targets.on_lattice() && may_leave_range<T>(options, wants_field, count, nearest_length);
+  problem.scale = charge_scale(static_cast<double>(count) * strongest, least_distance(options, nearest_length));
   const std::vector<std::int64_t> charge_order =
       truncated ? order_of(position, targets.origin(), count) : std::vector<std::int64_t>{};
   if (truncated && targets.are_charges())
@@ -151,14 +160,19 @@ CpuProblem prepare_cpu_problem(const ChargeBatch& charges, std::int64_t p, const
       if (is_single) problem.single[axis].push_back(static_cast<float>(s[axis].high));
     }
     problem.exact[6].push_back(problem.scale * charge[i]);
+    const double spread = width == nullptr ? 0 : spread_of(width[i]);
+    if (width != nullptr) problem.exact[7].push_back(spread);
+    if (width != nullptr && is_single) problem.single[4].push_back(static_cast<float>(spread));
     if (targets.are_charges()) problem.own[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(kept);
     if (targets.on_lattice()) {
       const double r2 = nearest_point2(targets, s);
-      const bool on_point = r2 < singular_distance * singular_distance;
+      const bool on_point = spread == 0 && r2 < singular_distance * singular_distance;
       if (on_point) ++on_points;
       if (may_leave)
         largest.add(std::abs(charge[i]),
-                    on_point ? targets.smallest_spacing() : std::sqrt(r2 + options.softening * options.softening),
+                    on_point     ? targets.smallest_spacing()
+                    : spread > 0 ? std::max(std::sqrt(r2), gaussian_length_in_widths * width[i])
+                                 : std::sqrt(r2 + options.softening * options.softening),
                     options);
     }
     extent = std::max(extent, norm(s));

@@ -13,12 +13,10 @@
 namespace smallbatch::testing {
 namespace {
 
-const auto interaction_backends = ::testing::Values(BackendKind::reference, BackendKind::cuda);
-
 class Interactions : public PotentialBackendTest {};
-INSTANTIATE_TEST_SUITE_P(Backends, Interactions, interaction_backends, backend_test_name);
+INSTANTIATE_TEST_SUITE_P(Backends, Interactions, all_backends, backend_test_name);
 class PairInteractions : public PairEnergyTest {};
-INSTANTIATE_TEST_SUITE_P(Backends, PairInteractions, interaction_backends, backend_test_name);
+INSTANTIATE_TEST_SUITE_P(Backends, PairInteractions, all_backends, backend_test_name);
 
 constexpr double unit = 332.06371329919225;
 

@@ -1,0 +1,128 @@
+// How a charge acts on a target, over vectors, as value/m and slope/m^3 times a displacement (without a cut-off):
+//     screened, x = rho/l:             m = rho, value = exp(-x), slope = (1 + x) exp(-x)
+//     Gaussian, t = r/(sqrt(2) w):     m = max(r, 1.25 w), L = m/(sqrt(2) w) = max(t, 0.88),
+//         value = L erf(t)/t,          slope = (L/t)^3 (erf(t) - 2/sqrt(pi) t exp(-t^2))
+// and 1 and 1 of point charges. exp(-x) is 2^-n times a power series of what is left, up to ln(2)/2. For t < 1 erf(t)/t
+// and the slope are power series of t^2; from 1 on, erf(t) = 1 - exp(-t^2) P(1/t), with a polynomial P fitted to
+// erfc(t) exp(t^2) on (1, 6.2) so that exp(-t^2) times its error is below 2^-55, and below 2^-31 in single precision.
+//
+// Included by kernels_body.hpp, whose rules hold here: internal linkage, and Lanes. Products that are added up are
+// multiply-adds by name: a compiler that contracts them here and not there would make bits depend on the place.
+#pragma once
+
+#include "physics/charges/cpu/kernels.hpp"
+
+namespace smallbatch {
+namespace {
+
+/// a b + c. Numbers among vectors stand for vectors of them.
+template <class Lanes, class A, class B, class C>
+[[gnu::always_inline]] inline auto multiply_add(A a, B b, C c) {
+  using Sum = decltype(a * b + c);
+  return Lanes::multiply_add(a - Sum{}, b - Sum{}, c - Sum{});
+}
+
+template <class T, int terms>
+struct Coefficients {
+  T of[terms];
+};
+template <class Lanes, class Vector, class T, int terms>
+[[gnu::always_inline]] inline Vector polynomial(Vector x, const Coefficients<T, terms>& coefficients) {
+  Vector sum = Vector{} + coefficients.of[terms - 1];
+  for (int k = terms - 2; k >= 0; --k) sum = multiply_add<Lanes>(sum, x, coefficients.of[k]);
+  return sum;
+}
+
+/// Of exp(f): 1/k!.
+template <class T>
+constexpr auto exponential_series() {
+  Coefficients<T, sizeof(T) == 4 ? 8 : 14> series{};
+  double term = 1;
+  for (int k = 0; auto& coefficient : series.of) {
+    coefficient = static_cast<T>(term);
+    term /= ++k;
+  }
+  return series;
+}
+inline constexpr double two_per_root_pi = 1.1283791670955126;
+/// Of erf(t)/t with `first` 1, of (erf(t) - 2/sqrt(pi) t exp(-t^2))/t^3 with 3: over t^2, for t < 1.
+template <class T, int first>
+constexpr auto gaussian_series() {
+  Coefficients<T, sizeof(T) == 4 ? 11 : 18> series{};
+  double term = first == 1 ? two_per_root_pi : 2 * two_per_root_pi;
+  for (int k = 0; auto& coefficient : series.of) {
+    coefficient = static_cast<T>(term / (2 * k + first));
+    term /= -++k;
+  }
+  return series;
+}
+/// Of erfc(t) exp(t^2), over 1/t - 5/8, for t > 1.
+template <class T>
+constexpr auto gaussian_tail() {
+  if constexpr (sizeof(T) == 4)
+    return Coefficients<T, 8>{{0.30595299292967775F, 0.38228385105609996F, -0.17239586543058720F, 0.043760869820992033F,
+                               0.023446090393773477F, -0.047158821422315683F, 0.041168956797972035F,
+                               -0.018045913339657554F}};
+  else
+    return Coefficients<T, 18>{{0.30595299227094107, 0.38228375508095246, -0.17239473879426377, 0.043769317874666374,
+                                0.023328124401054975, -0.047038274428360664, 0.043296464251168938,
+                                -0.025365796354893519, 0.0035410614343790008, 0.014955986735367844,
+                                -0.025880916807673116, 0.027731346338675225, -0.021437950261307667,
+                                0.0093018820808887010, 0.0071827494728321913, -0.024825363764184892,
+                                0.030555894846492458, -0.015329828816355033}};
+}
+
+/// exp(-x) for x >= 0; 0 where it is below the normal numbers.
+template <class Lanes, class T, class Vector>
+[[gnu::always_inline]] inline Vector exp_of_minus(Vector x) {
+  using Bits = decltype(x < x);
+  constexpr bool single = sizeof(T) == 4;
+  constexpr T largest = single ? T{87} : T{708}, to_integer = single ? T{0x1.8p23} : T{0x1.8p52};
+  constexpr T ln2_high = single ? T{0x1.63p-1} : T{0x1.62e42feep-1};
+  constexpr T ln2_low = static_cast<T>(single ? -2.12194440e-4 : 1.90821492927058770e-10);
+  constexpr T per_ln2 = static_cast<T>(1.4426950408889634);
+  constexpr auto series = exponential_series<T>();
+  const Vector some = Lanes::smaller(x, Vector{} + largest);
+  // Beside to_integer a number has the last place 1, and its bits count up with it.
+  const Vector beside = multiply_add<Lanes>(some, per_ln2, to_integer), n = beside - to_integer;
+  const Vector rest = multiply_add<Lanes>(n, ln2_low, multiply_add<Lanes>(n, ln2_high, -some));
+  const Bits zero = reinterpret_cast<Bits>(Vector{} + to_integer), integer = reinterpret_cast<Bits>(beside) - zero;
+  const Bits power = (reinterpret_cast<Bits>(Vector{} + T{1}) >> (single ? 23 : 52)) - integer;
+  const Vector scale = reinterpret_cast<Vector>(power << (single ? 23 : 52));
+  return x > largest ? Vector{} : polynomial<Lanes>(rest, series) * scale;
+}
+
+template <class Vector>
+struct Shares {
+  Vector value, slope;
+};
+
+template <class Lanes, class T, class Vector>
+[[gnu::always_inline]] inline Shares<Vector> screened_shares(Vector x) {
+  const Vector value = exp_of_minus<Lanes, T>(x);
+  return {value, multiply_add<Lanes>(Lanes::smaller(x, Vector{} + T{1000}), value, value)};
+}
+
+/// The least L^2: (1.25/sqrt(2))^2. The least m^2 is as much of 2 w^2.
+template <class T>
+inline constexpr T least_gaussian_length2 = 0.78125;
+
+/// `t2`, which may be an infinity, is t^2.
+template <class Lanes, class T, class Vector>
+[[gnu::always_inline]] inline Shares<Vector> gaussian_shares(Vector t2) {
+  constexpr auto of_value = gaussian_series<T, 1>(), of_slope = gaussian_series<T, 3>();
+  constexpr auto of_tail = gaussian_tail<T>();
+  constexpr T least = least_gaussian_length2<T>;
+  const Vector s = Lanes::smaller(t2, Vector{} + (sizeof(T) == 4 ? T{80} : T{600}));  // where nothing is left of tails
+  const Vector length2 = s < least ? Vector{} + least : s, per_length = Lanes::inverse_sqrt(length2);
+  const Vector length = length2 * per_length, density = exp_of_minus<Lanes, T>(s);
+  const Vector tail = polynomial<Lanes>(per_length - T{0.625}, of_tail);
+  const Vector value = multiply_add<Lanes>(-tail, density, T{1});
+  const Vector slope = multiply_add<Lanes>(density * length, -static_cast<T>(two_per_root_pi), value);
+  const auto is_near = s < T{1};
+  return {is_near ? polynomial<Lanes>(s, of_value) * length : value,
+          is_near ? polynomial<Lanes>(s, of_slope) * (length * length2) : slope};
+}
+
+}  // namespace
+}  // namespace smallbatch
