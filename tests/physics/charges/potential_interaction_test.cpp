@@ -81,6 +81,33 @@ TEST_P(Interactions, GaussiansWithinTheBounds) {
   });
 }
 
+TEST_P(Interactions, TheRefereeAgrees) {
+  for (const bool with_widths : {false, true}) {
+    const Problem problem = some_problem(7, 60, with_widths);
+    for (const double length : {5.0, 0.05, 1e-4})
+      for (const double cutoff : {0.0, 6.0})
+        for (const Where& where : {Where(5, 4, 3), Where(at_points), Where(at_charges)})
+          for_both_precisions([&](auto zero) {
+            using T = decltype(zero);
+            const PotentialOptions options = screened(with_widths ? 0 : length, 0, cutoff);
+            const Batch batch(where, {problem});
+            const Answer<T> found = evaluate_everything<T>(*potential_, where, {problem}, options);
+            PotentialBlock<T> block;
+            block.potential.assign(found.potential.begin(), found.potential.end());
+            block.field.assign(found.field.begin(), found.field.end());
+            const PotentialReferee referee(batch.charges(), batch.targets(), 0, options, scalar_type_of<T>, true);
+            EXPECT_TRUE(is_status(found.info[0], referee.status(), Beyond::no));
+            for (std::int64_t target = 0; target < target_count(problem, where); ++target) {
+              ReferencePotential expected;
+              referee.at({&target, 1}, {&expected, 1});
+              Beyond beyond = Beyond::no;
+              EXPECT_LE(potential_error_over_bound(block, target, true, expected, beyond), 1)
+                  << with_widths << ' ' << length << ' ' << cutoff << ' ' << target;
+            }
+          });
+  }
+}
+
 TEST_P(Interactions, OneChargeByHand) {
   Problem problem;
   problem.add(0, 0, 0, 2);

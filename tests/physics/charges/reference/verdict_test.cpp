@@ -45,6 +45,31 @@ TEST(PotentialCriterion, HasTheNumbersOfTheBounds) {
       }
 }
 
+TEST(PotentialCriterion, SaysWhatAnInteractionAdds) {
+  Problem problem;  // r = 3 from the only point, L = 3
+  problem.add(3, 0, 0, 1);
+  std::vector<ReferencePotential> answer(1);
+  const auto bounds = [&](const PotentialOptions& options) {
+    const Batch batch({1, 1, 1}, {problem});
+    reference_potential(batch.charges(), batch.lattice(), 0, options, ScalarType::float32, std::vector<std::int64_t>{0},
+                        answer);
+    return potential_criterion(options, ScalarType::float32, true, false, !problem.width.empty());
+  };
+  const std::string screened = bounds({Singular::infinite, 1, 0, 0, 2});
+  std::vector<double> found = powers(screened.substr(0, screened.find(" against")));
+  EXPECT_NE(screened.find("<= 2 f sum_i |q_i| (1 + x_i) exp(-x_i)/r_i ("), std::string::npos) << screened;
+  EXPECT_NE(screened.find("<= 2 f sum_i |q_i| (1 + x_i)^2 exp(-x_i)/r_i^2 ("), std::string::npos) << screened;
+  EXPECT_NE(screened.find(", x_i = r_i/screening_length"), std::string::npos) << screened;
+  EXPECT_NEAR(answer[0].bound, 2 * 2.5 * std::exp(-1.5) / 3 * (found[0] + found[1]), 1e-15);
+  EXPECT_NEAR(answer[0].field_bound, 2 * 2.5 * 2.5 * std::exp(-1.5) / 9 * (found[2] + found[3]), 1e-15);
+  problem.width = {4};
+  const std::string wide = bounds({});
+  found = powers(wide.substr(0, wide.find(" against")));
+  EXPECT_NE(wide.find(", rho_i the larger of r_i and 1.25 width_i"), std::string::npos) << wide;
+  EXPECT_NEAR(answer[0].bound, 2 / 5.0 * (found[0] + found[1] * 3 / 5), 1e-15);
+  EXPECT_NEAR(answer[0].field_bound, 2 / 25.0 * (found[2] + found[3] * 3 / 5), 1e-15);
+}
+
 TEST(PotentialCriterion, SaysHowFarACutoffsBoundReaches) {
   const PotentialOptions options{Singular::infinite, 1, 0, 100};
   const std::string sentence = potential_criterion(options, ScalarType::float32, false, false);

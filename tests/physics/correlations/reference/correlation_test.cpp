@@ -13,17 +13,17 @@
 namespace smallbatch::testing {
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double infinite = std::numeric_limits<double>::infinity();
 constexpr std::int64_t inputs = 6, baselines = baselines_of(inputs), times = 700;
 
 /// A right answer of channel 1, integration 0, which may be spoilt: parts of all baselines as numbers, weights.
-struct Answer {
+struct CorrelationAnswer {
   SumType type;
   bool are_means;
   std::vector<double> part;
   std::vector<std::int32_t> weight;
 
-  Answer(const Signal& signal, bool means) : type(sum_type_of(signal)), are_means(means) {
+  CorrelationAnswer(const Signal& signal, bool means) : type(sum_type_of(signal)), are_means(means) {
     for (std::int64_t i = 0; i < inputs; ++i)
       for (std::int64_t j = 0; j <= i; ++j) {
         const VisibilityTruth sum = truth(signal, 0, 1, i, j);
@@ -67,7 +67,7 @@ TEST(CorrelationReferee, AcceptsRightAnswersInPiecesOfTime) {
   for (const SampleType type : all_sample_types)
     for (const bool means : {false, true}) {
       const Signal signal = flagged_signal(type);
-      const Answer right(signal, means);
+      const CorrelationAnswer right(signal, means);
       const Comparison all = right.judged_by(referee_of(signal));
       EXPECT_EQ(all.compared, baselines);
       EXPECT_TRUE(all.agree()) << all.worst << " at " << all.worst_index;
@@ -89,10 +89,10 @@ TEST(CorrelationReferee, PutsTimesThatSeveralWereToldTogether) {
       };
       CorrelationReferee referee = told(0, 123);
       referee.merge(told(500, 200));
-      EXPECT_FALSE(Answer(signal, false).judged_by(referee).agree());
+      EXPECT_FALSE(CorrelationAnswer(signal, false).judged_by(referee).agree());
       referee.merge(told(123, 377));
       referee.merge(told(700, 0));
-      EXPECT_TRUE(Answer(signal, false).judged_by(referee).agree());
+      EXPECT_TRUE(CorrelationAnswer(signal, false).judged_by(referee).agree());
       if (type != SampleType::complex_float32) continue;
       signal.set(1, 600, 0, NAN, 0);
       CorrelationReferee spoilt = told(0, 500);
@@ -104,28 +104,28 @@ TEST(CorrelationReferee, PutsTimesThatSeveralWereToldTogether) {
 
 TEST(CorrelationReferee, RefusesWrongAnswers) {
   const std::int64_t v_31 = baseline_of(3, 1), v_30 = baseline_of(3, 0), auto_3 = baseline_of(3, 3);
-  const std::pair<const char*, std::function<void(Answer&)>> mistakes[] = {
-      {"a NaN", [&](Answer& a) { a.part[2 * v_31] = NAN; }},
-      {"an infinity", [&](Answer& a) { a.part[2 * v_31 + 1] = infinity; }},
-      {"a flipped sign", [&](Answer& a) { a.part[2 * v_31] *= -1; }},
-      {"its conjugate", [&](Answer& a) { a.part[2 * v_31 + 1] *= -1; }},
+  const std::pair<const char*, std::function<void(CorrelationAnswer&)>> mistakes[] = {
+      {"a NaN", [&](CorrelationAnswer& a) { a.part[2 * v_31] = NAN; }},
+      {"an infinite", [&](CorrelationAnswer& a) { a.part[2 * v_31 + 1] = infinite; }},
+      {"a flipped sign", [&](CorrelationAnswer& a) { a.part[2 * v_31] *= -1; }},
+      {"its conjugate", [&](CorrelationAnswer& a) { a.part[2 * v_31 + 1] *= -1; }},
       {"two swapped baselines",
-       [&](Answer& a) {
+       [&](CorrelationAnswer& a) {
          for (int part = 0; part < 2; ++part) std::swap(a.part[2 * v_31 + part], a.part[2 * v_30 + part]);
        }},
-      {"an auto that is not real", [&](Answer& a) { a.part[2 * auto_3 + 1] = 1e-6; }},
-      {"a weight off by one", [&](Answer& a) { --a.weight[v_31]; }},
+      {"an auto that is not real", [&](CorrelationAnswer& a) { a.part[2 * auto_3 + 1] = 1e-6; }},
+      {"a weight off by one", [&](CorrelationAnswer& a) { --a.weight[v_31]; }},
       {"twice the bound",
-       [&](Answer& a) {
+       [&](CorrelationAnswer& a) {
          const double bound = truth(flagged_signal(SampleType::complex_float32), 0, 1, 3, 1).bound;
          a.part[2 * v_31] += 2 * bound / (a.are_means ? times : 1);
        }},
-      {"zero", [&](Answer& a) { a.part[2 * v_31] = a.part[2 * v_31 + 1] = 0; }}};
+      {"zero", [&](CorrelationAnswer& a) { a.part[2 * v_31] = a.part[2 * v_31 + 1] = 0; }}};
   const Signal signal = flagged_signal(SampleType::complex_float32);
   const CorrelationReferee of_all = referee_of(signal), of_some = referee_of(signal, {2, v_30, v_31, auto_3});
   for (const bool means : {false, true})
     for (const auto& [name, make] : mistakes) {
-      Answer wrong(signal, means);
+      CorrelationAnswer wrong(signal, means);
       make(wrong);
       EXPECT_FALSE(wrong.judged_by(of_all).agree()) << name << (means ? " of means" : "");
       EXPECT_FALSE(wrong.judged_by(of_some).agree()) << name << (means ? " of means" : "");
@@ -136,7 +136,7 @@ TEST(CorrelationReferee, RefusesIntegersThatAreOffByOne) {
   for (const SampleType type : {SampleType::complex_int8, SampleType::complex_int4})
     for (const std::int64_t place : {std::int64_t{0}, 2 * baseline_of(3, 1), 2 * baseline_of(3, 1) + 1}) {
       const Signal signal = flagged_signal(type);
-      Answer wrong(signal, false);
+      CorrelationAnswer wrong(signal, false);
       wrong.part[place] += 1;
       const Comparison found = wrong.judged_by(referee_of(signal));
       EXPECT_EQ(found.disagreeing, 1);
@@ -146,7 +146,7 @@ TEST(CorrelationReferee, RefusesIntegersThatAreOffByOne) {
       wrong.part[place] -= 1;
       EXPECT_TRUE(wrong.judged_by(referee_of(signal)).agree());
 
-      Answer mean(signal, true);
+      CorrelationAnswer mean(signal, true);
       mean.part[place] = std::nextafterf(static_cast<float>(mean.part[place]), 1e9F);
       EXPECT_EQ(mean.judged_by(referee_of(signal)).disagreeing, 1);
     }
@@ -156,7 +156,7 @@ TEST(CorrelationReferee, WithoutSamplesASumIsZeroAndAMeanNone) {
   for (const SampleType type : all_sample_types) {
     const Signal signal = flagged_signal(type);  // all of input 5
     for (const bool means : {false, true}) {
-      Answer wrong(signal, means);
+      CorrelationAnswer wrong(signal, means);
       EXPECT_EQ(wrong.weight[baseline_of(5, 2)], 0);
       wrong.part[2 * baseline_of(5, 2)] = means ? 0 : 1;
       EXPECT_EQ(wrong.judged_by(referee_of(signal)).disagreeing, 1);
@@ -166,11 +166,11 @@ TEST(CorrelationReferee, WithoutSamplesASumIsZeroAndAMeanNone) {
 
 TEST(CorrelationReferee, VisibilitiesOfABadSampleAreNone) {
   for (const bool means : {false, true})
-    for (const double bad : {double{NAN}, infinity}) {
+    for (const double bad : {double{NAN}, infinite}) {
       Signal signal = flagged_signal(SampleType::complex_float32);
       signal.set(1, 0, 5, NAN, 0);  // flagged
       EXPECT_FALSE(referee_of(signal).has_bad_sample());
-      Answer answer(signal, means);
+      CorrelationAnswer answer(signal, means);
       signal.set(1, 600, 3, 1, bad);
       EXPECT_TRUE(referee_of(signal).has_bad_sample());
       EXPECT_TRUE(referee_of(signal, {0}).has_bad_sample()) << "also of inputs that are not listed";
@@ -180,7 +180,7 @@ TEST(CorrelationReferee, VisibilitiesOfABadSampleAreNone) {
         answer.part[2 * baseline] = answer.part[2 * baseline + 1] = NAN;
       }
       EXPECT_TRUE(answer.judged_by(referee_of(signal)).agree());
-      answer.part[2 * baseline_of(4, 3) + 1] = infinity;
+      answer.part[2 * baseline_of(4, 3) + 1] = infinite;
       EXPECT_FALSE(answer.judged_by(referee_of(signal)).agree());
     }
 }
@@ -189,14 +189,14 @@ TEST(CorrelationReferee, AnInfinityIsRightWhereTheRangeEnds) {
   Signal signal(SampleType::complex_float32, 2, times, inputs);
   fill_at_random(signal, 2);
   signal.set(1, 9, 3, 3e19, 0);
-  for (const double beyond : {infinity, -infinity, double{NAN}}) {
-    Answer answer(signal, false);
+  for (const double beyond : {infinite, -infinite, double{NAN}}) {
+    CorrelationAnswer answer(signal, false);
     answer.part[2 * baseline_of(3, 3)] = beyond;
     EXPECT_TRUE(answer.judged_by(referee_of(signal)).agree());
     answer.part[2 * baseline_of(2, 2)] = beyond;
     EXPECT_EQ(answer.judged_by(referee_of(signal)).disagreeing, 1);
   }
-  Answer answer(signal, false);
+  CorrelationAnswer answer(signal, false);
   answer.part[2 * baseline_of(3, 3)] = 1e38;
   EXPECT_FALSE(answer.judged_by(referee_of(signal)).agree()) << "9e38 is no number of float32's";
 }
