@@ -2,48 +2,18 @@
 //     screened, x = rho/l:             m = rho, value = exp(-x), slope = (1 + x) exp(-x)
 //     Gaussian, t = r/(sqrt(2) w):     m = max(r, 1.25 w), L = m/(sqrt(2) w) = max(t, 0.88),
 //         value = L erf(t)/t,          slope = (L/t)^3 (erf(t) - 2/sqrt(pi) t exp(-t^2))
-// and 1 and 1 of point charges. exp(-x) is 2^-n times a power series of what is left, up to ln(2)/2. For t < 1 erf(t)/t
-// and the slope are power series of t^2; from 1 on, erf(t) = 1 - exp(-t^2) P(1/t), with a polynomial P fitted to
-// erfc(t) exp(t^2) on (1, 6.2) so that exp(-t^2) times its error is below 2^-55, and below 2^-31 in single precision.
+// and 1 and 1 of point charges. For t < 1 erf(t)/t and the slope are power series of t^2. From 1 on, erf(t) is
+// 1 - exp(-t^2) P(1/t). The polynomial P is fitted to erfc(t) exp(t^2) on (1, 6.2) so that exp(-t^2) times its error is
+// below 2^-55, and below 2^-31 in single precision.
 //
-// Included by kernels_body.hpp, whose rules hold here: internal linkage, and Lanes. Products that are added up are
-// multiply-adds by name: a compiler that contracts them here and not there would make bits depend on the place.
+// Included by kernels_body.hpp, whose rules hold here: internal linkage, and Lanes.
 #pragma once
 
-#include "physics/charges/cpu/kernels.hpp"
+#include "physics/charges/cpu/vectors.hpp"
 
 namespace smallbatch {
 namespace {
 
-/// a b + c. Numbers among vectors stand for vectors of them.
-template <class Lanes, class A, class B, class C>
-[[gnu::always_inline]] inline auto multiply_add(A a, B b, C c) {
-  using Sum = decltype(a * b + c);
-  return Lanes::multiply_add(a - Sum{}, b - Sum{}, c - Sum{});
-}
-
-template <class T, int terms>
-struct Coefficients {
-  T of[terms];
-};
-template <class Lanes, class Vector, class T, int terms>
-[[gnu::always_inline]] inline Vector polynomial(Vector x, const Coefficients<T, terms>& coefficients) {
-  Vector sum = Vector{} + coefficients.of[terms - 1];
-  for (int k = terms - 2; k >= 0; --k) sum = multiply_add<Lanes>(sum, x, coefficients.of[k]);
-  return sum;
-}
-
-/// Of exp(f): 1/k!.
-template <class T>
-constexpr auto exponential_series() {
-  Coefficients<T, sizeof(T) == 4 ? 8 : 14> series{};
-  double term = 1;
-  for (int k = 0; auto& coefficient : series.of) {
-    coefficient = static_cast<T>(term);
-    term /= ++k;
-  }
-  return series;
-}
 inline constexpr double two_per_root_pi = 1.1283791670955126;
 /// Of erf(t)/t with `first` 1, of (erf(t) - 2/sqrt(pi) t exp(-t^2))/t^3 with 3: over t^2, for t < 1.
 template <class T, int first>
@@ -70,26 +40,6 @@ constexpr auto gaussian_tail() {
                                 -0.025880916807673116, 0.027731346338675225, -0.021437950261307667,
                                 0.0093018820808887010, 0.0071827494728321913, -0.024825363764184892,
                                 0.030555894846492458, -0.015329828816355033}};
-}
-
-/// exp(-x) for x >= 0; 0 where it is below the normal numbers.
-template <class Lanes, class T, class Vector>
-[[gnu::always_inline]] inline Vector exp_of_minus(Vector x) {
-  using Bits = decltype(x < x);
-  constexpr bool single = sizeof(T) == 4;
-  constexpr T largest = single ? T{87} : T{708}, to_integer = single ? T{0x1.8p23} : T{0x1.8p52};
-  constexpr T ln2_high = single ? T{0x1.63p-1} : T{0x1.62e42feep-1};
-  constexpr T ln2_low = static_cast<T>(single ? -2.12194440e-4 : 1.90821492927058770e-10);
-  constexpr T per_ln2 = static_cast<T>(1.4426950408889634);
-  constexpr auto series = exponential_series<T>();
-  const Vector some = Lanes::smaller(x, Vector{} + largest);
-  // Beside to_integer a number has the last place 1, and its bits count up with it.
-  const Vector beside = multiply_add<Lanes>(some, per_ln2, to_integer), n = beside - to_integer;
-  const Vector rest = multiply_add<Lanes>(n, ln2_low, multiply_add<Lanes>(n, ln2_high, -some));
-  const Bits zero = reinterpret_cast<Bits>(Vector{} + to_integer), integer = reinterpret_cast<Bits>(beside) - zero;
-  const Bits power = (reinterpret_cast<Bits>(Vector{} + T{1}) >> (single ? 23 : 52)) - integer;
-  const Vector scale = reinterpret_cast<Vector>(power << (single ? 23 : 52));
-  return x > largest ? Vector{} : polynomial<Lanes>(rest, series) * scale;
 }
 
 template <class Vector>

@@ -19,47 +19,13 @@
 #include "physics/charges/cpu/interaction.hpp"
 #include "physics/charges/cpu/kernels.hpp"
 #include "physics/charges/cpu/partial_sums.hpp"
+#include "physics/charges/cpu/vectors.hpp"
 
 namespace smallbatch {
 namespace {
 
-template <class Vector, class T>
-Vector load(const T* from) {
-  Vector v;
-  __builtin_memcpy(&v, from, sizeof(v));
-  return v;
-}
-template <class Vector, class T>
-void store(T* to, Vector v) {
-  __builtin_memcpy(to, &v, sizeof(v));
-}
-
 std::int64_t end_of(std::int64_t begin, std::int64_t length, std::int64_t most) {
   return most - begin < length ? most : begin + length;
-}
-
-// From an estimate y of 1/sqrt(a) to a better one, with e = 1 - a y^2.
-template <class Lanes, class Vector>
-Vector error_of_inverse_sqrt(Vector a, Vector y) {
-  return multiply_add<Lanes>(-(a * y), y, decltype(a[0] + a[0]){1});
-}
-/// Newton's: leaves 3/8 e^2.
-template <class Lanes, class T, class Vector>
-Vector second_order_step(Vector a, Vector y) {
-  return multiply_add<Lanes>(y * error_of_inverse_sqrt<Lanes>(a, y), T{0.5}, y);
-}
-/// Leaves 5/16 e^3.
-template <class Lanes, class T, class Vector>
-Vector third_order_step(Vector a, Vector y) {
-  const Vector e = error_of_inverse_sqrt<Lanes>(a, y);
-  return multiply_add<Lanes>(y * e, multiply_add<Lanes>(e, T{0.375}, T{0.5}), y);
-}
-/// Leaves 35/128 e^4.
-template <class Lanes, class T, class Vector>
-Vector fourth_order_step(Vector a, Vector y) {
-  const Vector e = error_of_inverse_sqrt<Lanes>(a, y);
-  const Vector cubic = multiply_add<Lanes>(e, multiply_add<Lanes>(e, T{0.3125}, T{0.375}), T{0.5});
-  return multiply_add<Lanes>(y * e, cubic, y);
 }
 
 /// The numbers of an interaction that a term needs.

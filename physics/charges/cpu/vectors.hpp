@@ -1,0 +1,98 @@
+// Arithmetic of vectors: multiply-adds, reciprocal roots, polynomials, exp(-x).
+//
+// Included by kernels_body.hpp, whose rules hold here: internal linkage, and Lanes. Products that are added up are
+// multiply-adds by name: a compiler that contracts them here and not there would make bits depend on the place.
+#pragma once
+
+#include "physics/charges/cpu/kernels.hpp"
+
+namespace smallbatch {
+namespace {
+
+template <class Vector, class T>
+Vector load(const T* from) {
+  Vector v;
+  __builtin_memcpy(&v, from, sizeof(v));
+  return v;
+}
+template <class Vector, class T>
+void store(T* to, Vector v) {
+  __builtin_memcpy(to, &v, sizeof(v));
+}
+
+/// a b + c. Numbers among vectors stand for vectors of them.
+template <class Lanes, class A, class B, class C>
+[[gnu::always_inline]] inline auto multiply_add(A a, B b, C c) {
+  using Sum = decltype(a * b + c);
+  return Lanes::multiply_add(a - Sum{}, b - Sum{}, c - Sum{});
+}
+
+// From an estimate y of 1/sqrt(a) to a better one, with e = 1 - a y^2.
+template <class Lanes, class Vector>
+Vector error_of_inverse_sqrt(Vector a, Vector y) {
+  return multiply_add<Lanes>(-(a * y), y, decltype(a[0] + a[0]){1});
+}
+/// Newton's: leaves 3/8 e^2.
+template <class Lanes, class T, class Vector>
+Vector second_order_step(Vector a, Vector y) {
+  return multiply_add<Lanes>(y * error_of_inverse_sqrt<Lanes>(a, y), T{0.5}, y);
+}
+/// Leaves 5/16 e^3.
+template <class Lanes, class T, class Vector>
+Vector third_order_step(Vector a, Vector y) {
+  const Vector e = error_of_inverse_sqrt<Lanes>(a, y);
+  return multiply_add<Lanes>(y * e, multiply_add<Lanes>(e, T{0.375}, T{0.5}), y);
+}
+/// Leaves 35/128 e^4.
+template <class Lanes, class T, class Vector>
+Vector fourth_order_step(Vector a, Vector y) {
+  const Vector e = error_of_inverse_sqrt<Lanes>(a, y);
+  const Vector cubic = multiply_add<Lanes>(e, multiply_add<Lanes>(e, T{0.3125}, T{0.375}), T{0.5});
+  return multiply_add<Lanes>(y * e, cubic, y);
+}
+
+template <class T, int terms>
+struct Coefficients {
+  T of[terms];
+};
+template <class Lanes, class Vector, class T, int terms>
+[[gnu::always_inline]] inline Vector polynomial(Vector x, const Coefficients<T, terms>& coefficients) {
+  Vector sum = Vector{} + coefficients.of[terms - 1];
+  for (int k = terms - 2; k >= 0; --k) sum = multiply_add<Lanes>(sum, x, coefficients.of[k]);
+  return sum;
+}
+
+/// Of exp(f): 1/k!.
+template <class T>
+constexpr auto exponential_series() {
+  Coefficients<T, sizeof(T) == 4 ? 8 : 14> series{};
+  double term = 1;
+  for (int k = 0; auto& coefficient : series.of) {
+    coefficient = static_cast<T>(term);
+    term /= ++k;
+  }
+  return series;
+}
+/// exp(-x) for x >= 0; 0 where it is below the normal numbers: 2^-n times a power series of what is left, up to
+/// ln(2)/2.
+template <class Lanes, class T, class Vector>
+[[gnu::always_inline]] inline Vector exp_of_minus(Vector x) {
+  using Bits = decltype(x < x);
+  constexpr bool single = sizeof(T) == 4;
+  constexpr T largest = single ? T{87} : T{708}, to_integer = single ? T{0x1.8p23} : T{0x1.8p52};
+  constexpr T ln2_high = single ? T{0x1.63p-1} : T{0x1.62e42feep-1};
+  constexpr T ln2_low = static_cast<T>(single ? -2.12194440e-4 : 1.90821492927058770e-10);
+  constexpr T per_ln2 = static_cast<T>(1.4426950408889634);
+  constexpr auto series = exponential_series<T>();
+  const Vector some = Lanes::smaller(x, Vector{} + largest);
+  // Beside to_integer a number has the last place 1, and its bits count up with it.
+  const Vector beside = multiply_add<Lanes>(some, per_ln2, to_integer), n = beside - to_integer;
+  const Vector rest = multiply_add<Lanes>(n, ln2_low, multiply_add<Lanes>(n, ln2_high, -some));
+  const Bits zero = reinterpret_cast<Bits>(Vector{} + to_integer), integer = reinterpret_cast<Bits>(beside) - zero;
+  const Bits power = (reinterpret_cast<Bits>(Vector{} + T{1}) >> (single ? 23 : 52)) - integer;
+  const Vector scale = reinterpret_cast<Vector>(power << (single ? 23 : 52));
+  return x > largest ? Vector{} : polynomial<Lanes>(rest, series) * scale;
+}
+
+}  // namespace
+}  // namespace smallbatch
