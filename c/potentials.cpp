@@ -108,7 +108,7 @@ PotentialOptions options_of(const smallbatch_potential_options* options) {
 void check_without_arrays(const ChargesCall& call, const TargetBatch& targets, const PotentialOptions& options) {
   ChargeBatch charges;  // none
   charges.width = call.width;
-  check_potential_call(charges, targets, options, false);
+  check_potential_call(charges, targets, options);
 }
 
 template <class T>

@@ -57,18 +57,13 @@ void check_options(const PotentialOptions& options) {
                 "Give a finite number.");
 }
 
-void check_interaction(bool has_widths, const PotentialOptions& options, bool plain_alone) {
+void check_interaction(bool has_widths, const PotentialOptions& options) {
   const bool is_screened = options.screening_length > 0;
   if (has_widths && (is_screened || options.softening > 0))
     throw Error(
         ErrorKind::bad_input,
         std::string("widths of charges cannot be used with a ") + (is_screened ? "screening length" : "softening"),
         "Gaussian charges have neither", "Leave out one of the two.");
-  if (plain_alone && (has_widths || is_screened))
-    throw Error(ErrorKind::bad_input,
-                std::string(has_widths ? "widths of charges" : "a screening length") + " cannot be used here",
-                "this backend has the interaction of point charges alone",
-                "Leave it out, or use the reference backend.");
 }
 
 void check_placement(std::int64_t p, const LatticeBatch& lattice) {
@@ -94,13 +89,12 @@ void check_offsets(const char* what, std::int64_t p, const std::int64_t* offset)
 }
 }  // namespace
 
-void check_potential_call(const ChargeBatch& charges, const TargetBatch& targets, const PotentialOptions& options,
-                          bool plain_alone) {
+void check_potential_call(const ChargeBatch& charges, const TargetBatch& targets, const PotentialOptions& options) {
   if (charges.count < 0)
     throw Error(ErrorKind::bad_input, "the batch has a negative count", std::to_string(charges.count),
                 "Give 0 or more problems.");
   check_options(options);
-  check_interaction(charges.width != nullptr, options, plain_alone);
+  check_interaction(charges.width != nullptr, options);
   if (targets.kind == TargetKind::lattice) check_shape(charges.count, targets.lattice);
   for (std::int64_t p = 0; p < charges.count; ++p) {
     if (targets.kind == TargetKind::lattice) check_placement(p, targets.lattice);

@@ -9,10 +9,8 @@ namespace smallbatch {
 /// Throws Error (bad_input) naming the problem's index: a shape below 1 or too large to count, planes outside the
 /// lattice, a spacing below least_spacing or not finite, an origin that is not finite, offsets that decrease; or a
 /// softening that is none (is_softening), a cut-off that is negative or not finite, a unit factor that is not finite,
-/// a screening length that is none (is_screening_length); widths with a softening or a screening length. Where
-/// `plain_alone`, also a screening length or widths: what asks has no other interaction.
-void check_potential_call(const ChargeBatch& charges, const TargetBatch& targets, const PotentialOptions& options,
-                          bool plain_alone = true);
+/// a screening length that is none (is_screening_length); widths with a softening or a screening length.
+void check_potential_call(const ChargeBatch& charges, const TargetBatch& targets, const PotentialOptions& options);
 
 /// The same of what can be told without the batch's arrays: of the options, and of the lattices' shape and planes.
 bool are_usable(const ChargeBatch& charges, const PotentialOptions& options);

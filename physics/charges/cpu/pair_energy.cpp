@@ -231,7 +231,7 @@ class CpuPairEnergy final : public PairEnergy {
   [[nodiscard]] std::string description() const override { return std::string("cpu pair sum ") + lanes_.name; }
 
   void evaluate(const ChargeBatch& charges, const PairEnergyOptions& options, const PairEnergyResult& result) override {
-    check_potential_call(charges, TargetBatch(), potential_options(options), false);
+    check_potential_call(charges, TargetBatch(), potential_options(options));
     sum_pair_energies(charges, options, result, threads_, lanes_);
   }
 

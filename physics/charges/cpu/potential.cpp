@@ -263,7 +263,7 @@ class CpuPotential final : public PotentialOf<CpuPotential> {
   template <class T>
   void run(const ChargeBatch& charges, const TargetBatch& targets, const PotentialOptions& options,
            const PotentialResult<T>& result) const {
-    check_potential_call(charges, targets, options, false);
+    check_potential_call(charges, targets, options);
     sum_values<T>(charges, targets, options, result, threads_, lanes_);
     if (result.summary != nullptr) summarise(result.potential, rows_of(charges, targets), threads_, result.summary);
     if (result.energy != nullptr) sum_energies(charges, options, result.info, result.energy);

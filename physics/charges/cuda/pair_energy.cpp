@@ -26,7 +26,7 @@ class CudaPairEnergy final : public PairEnergy {
   [[nodiscard]] double kernel_seconds() const override { return kernel_seconds_; }
 
   void evaluate(const ChargeBatch& charges, const PairEnergyOptions& options, const PairEnergyResult& result) override {
-    check_potential_call(charges, TargetBatch(), potential_options(options), false);
+    check_potential_call(charges, TargetBatch(), potential_options(options));
     if (charges.count == 0) return;
     const DeviceGuard guard(device_);
     const auto problems = static_cast<std::size_t>(charges.count);

@@ -29,7 +29,7 @@ class CudaPotential final : public PotentialOf<CudaPotential> {
   template <class T>
   void run(const ChargeBatch& charges, const TargetBatch& targets, const PotentialOptions& options,
            const PotentialResult<T>& result) {
-    check_potential_call(charges, targets, options, false);
+    check_potential_call(charges, targets, options);
     if (charges.count == 0) return;
     const DeviceGuard guard(device_);
     const auto problems = static_cast<std::size_t>(charges.count);

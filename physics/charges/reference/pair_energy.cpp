@@ -225,7 +225,7 @@ class EigenPairEnergy final : public PairEnergy {
   [[nodiscard]] std::string description() const override { return "reference eigen"; }
 
   void evaluate(const ChargeBatch& charges, const PairEnergyOptions& options, const PairEnergyResult& result) override {
-    check_potential_call(charges, TargetBatch(), potentials_of(options), false);
+    check_potential_call(charges, TargetBatch(), potentials_of(options));
     for (std::int64_t p = 0; p < charges.count; ++p) {
       const ReferencePairEnergy answer =
           reference_pair_energy(charges, p, options, result.energy_per_charge != nullptr, threads_);

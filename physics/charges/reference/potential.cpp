@@ -44,7 +44,7 @@ class EigenPotential final : public PotentialOf<EigenPotential> {
   template <class T>
   void run(const ChargeBatch& charges, const TargetBatch& targets, const PotentialOptions& options,
            const PotentialResult<T>& result) const {
-    check_potential_call(charges, targets, options, false);
+    check_potential_call(charges, targets, options);
     const LatticeBatch& lattice = targets.lattice;
     const bool on_lattice = targets.kind == TargetKind::lattice, wants_field = result.field != nullptr;
     std::int64_t done = 0;
