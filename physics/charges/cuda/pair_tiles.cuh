@@ -12,6 +12,7 @@
 // arithmetic pipes, which relieve the special-function unit of lattices, would need one, and do not pay here.)
 //
 // Double precision: a thread has two rows, columns through shared memory, differences of the original coordinates.
+// Screened and Gaussian charges are summed so in both precisions, with terms in single precision where that is asked.
 #pragma once
 
 #include <nv/target>
