@@ -54,15 +54,15 @@ template <class Lanes, InteractionKind kind, bool field, bool truncated, class C
                                             Vector r2, Vector rho2, Vector spread, const Constants<T>& constants) {
   constexpr bool plain = kind == InteractionKind::plain;
   const Vector one = Vector{} + T{1};
-  Shares<Vector> shares{one, one};
+  ShareVectors<Vector> shares{one, one};
   if constexpr (kind == InteractionKind::gaussian) {
     const Vector least = spread * least_gaussian_length2<T>;
-    shares = gaussian_shares<Lanes, T>(rho2 / spread);
+    shares = gaussian_vectors<Lanes, T>(rho2 / spread);
     rho2 = rho2 < least ? least : rho2;
   }
   const Vector reciprocal = Lanes::inverse_sqrt(rho2), along = q * reciprocal;
   if constexpr (kind == InteractionKind::screened)
-    shares = screened_shares<Lanes, T>((rho2 * reciprocal) * constants.per_screening_length);
+    shares = screened_vectors<Lanes, T>((rho2 * reciprocal) * constants.per_screening_length);
   const auto add = [](Vector& sum, auto a, Vector b) { sum = multiply_add<Lanes>(a, b, sum); };
   [[maybe_unused]] const Vector w = truncated ? one - Lanes::smaller(r2 * constants.inverse_cutoff2, one) : Vector{};
   if constexpr (truncated)

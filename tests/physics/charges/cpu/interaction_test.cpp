@@ -39,24 +39,24 @@ void expect_true() {
   const T largest = sizeof(T) == 4 ? 87 : 708;
   for (int k = 0; k < 200000; ++k) {
     const T x = largest * static_cast<T>(k) / 200000;
-    const auto [value, slope] = screened_shares<Lanes, T>(Vector{} + x);
+    const auto [value, slope] = screened_vectors<Lanes, T>(Vector{} + x);
     ASSERT_LE(units(value[0], std::exp(-static_cast<long double>(x))), 2) << x;
     ASSERT_LE(units(slope[1], (1 + static_cast<long double>(x)) * std::exp(-static_cast<long double>(x))), 4) << x;
   }
   for (const T x : {largest + 1, largest * largest, std::numeric_limits<T>::max()}) {
-    const auto [value, slope] = screened_shares<Lanes, T>(Vector{} + x);
+    const auto [value, slope] = screened_vectors<Lanes, T>(Vector{} + x);
     EXPECT_EQ(value[0], 0) << x;
     EXPECT_EQ(slope[0], 0) << x;
   }
   for (int k = 0; k < 200000; ++k) {
     const T t2 = std::pow(static_cast<T>(k) / 25000, T{2});  // t to 8
-    const auto [value, slope] = gaussian_shares<Lanes, T>(Vector{} + t2);
+    const auto [value, slope] = gaussian_vectors<Lanes, T>(Vector{} + t2);
     const TrueAction action = true_action(std::sqrt(2 * static_cast<long double>(t2)), 0, 0, 1, false);
     ASSERT_LE(units(value[0], action.value), 5) << t2;
     ASSERT_LE(units(slope[1], action.slope), 8) << t2;
   }
   for (const T t2 : {T{100}, std::numeric_limits<T>::max(), std::numeric_limits<T>::infinity()}) {
-    const auto [value, slope] = gaussian_shares<Lanes, T>(Vector{} + t2);
+    const auto [value, slope] = gaussian_vectors<Lanes, T>(Vector{} + t2);
     EXPECT_EQ(value[0], 1) << t2;
     EXPECT_EQ(slope[0], 1) << t2;
   }
