@@ -342,14 +342,14 @@ constexpr auto double_by_targets(Lie lie) {
 /// choose.operator()<kind, field, truncated>() with those of the interaction.
 template <class Choose>
 constexpr auto chosen(const Interaction& interaction, Choose choose) {
-  const auto by_kind = [&]<bool field, bool truncated>() {
+  const auto by_kind = [&]<bool field, bool truncated> {
     if (interaction.kind == InteractionKind::gaussian)
       return choose.template operator()<InteractionKind::gaussian, field, truncated>();
     if (interaction.kind == InteractionKind::screened)
       return choose.template operator()<InteractionKind::screened, field, truncated>();
     return choose.template operator()<InteractionKind::plain, field, truncated>();
   };
-  const auto by_cutoff = [&]<bool field>() {
+  const auto by_cutoff = [&]<bool field> {
     return interaction.cutoff > 0 ? by_kind.template operator()<field, true>()
                                   : by_kind.template operator()<field, false>();
   };
@@ -360,7 +360,7 @@ template <class Lanes>
 void sum_single(const SingleCharges& charges, const ListedSums& listed, const SingleTargets& targets,
                 const Interaction& interaction, SingleSums& sums) {
   const Lie lie = charges.near_squared != nullptr ? Lie::scattered : lie_of(targets);
-  const auto sum = chosen(interaction, [lie]<InteractionKind kind, bool field, bool truncated>() {
+  const auto sum = chosen(interaction, [lie]<InteractionKind kind, bool field, bool truncated> {
     return single_by_targets<Lanes, kind, field, truncated>(lie);
   });
   sum(charges, listed, targets, interaction, sums);
@@ -370,7 +370,7 @@ template <class Lanes>
 void sum_double(const DoubleCharges& charges, const ListedSums& listed, const DoubleTargets& targets,
                 const Interaction& interaction, double singular_distance, DoubleSums& sums) {
   const Lie lie = targets.leave_own_out ? Lie::scattered : lie_of(targets);
-  const auto sum = chosen(interaction, [lie]<InteractionKind kind, bool field, bool truncated>() {
+  const auto sum = chosen(interaction, [lie]<InteractionKind kind, bool field, bool truncated> {
     return double_by_targets<Lanes, kind, field, truncated>(lie);
   });
   sum(charges, listed, targets, interaction, singular_distance, sums);
