@@ -280,8 +280,8 @@ class ReferenceProblem {
     used_ = (charge != 0).count();
     // The exponents of the largest charge, of their number, and of the largest 1/rho^2 stay below 1000 together.
     least_rho_ = options_.softening > 0 ? options_.softening : singular_distance_;
-    for (Eigen::Index i = 0; i < width.size(); ++i)
-      if (width[i] >= least_width) least_rho_ = std::min(least_rho_, width[i]);
+    for (const double length : width)
+      if (length >= least_width) least_rho_ = std::min(least_rho_, length);
     if (used_ > 0)
       scale_ = std::min(0, 1000 - std::ilogb(charge.abs().maxCoeff()) - std::ilogb(static_cast<double>(used_)) +
                                2 * std::ilogb(least_rho_));

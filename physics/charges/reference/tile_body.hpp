@@ -184,7 +184,7 @@ void add_charges(const TileCharges& charges, std::int64_t first, std::int64_t la
       const Number<exact, Lanes> r2 = dx * dx + dy * dy + dz * dz, rho2 = r2 + softening2;
       nearest2 = nearest2.min(rounded(rho2));
       const auto charge = number<exact, Lanes>(charges.charge[i], 0);
-      Number<exact, Lanes> reciprocal, in_value = charge, in_field = charge;  // 1 / rho; q times the shares of g
+      Number<exact, Lanes> reciprocal;  // 1 / rho
       [[maybe_unused]] Shares<Lanes> shares{Lanes::Ones(), Lanes::Ones(), Lanes::Ones(), Lanes::Ones()};
       if constexpr (kind == InteractionKind::gaussian) {
         const Lanes width2 = Given(targets.width2 + begin) + charges.width2[i];
@@ -201,10 +201,14 @@ void add_charges(const TileCharges& charges, std::int64_t first, std::int64_t la
         else
           shares = screened_lanes<Lanes>(lengths, Lanes::Zero(), law.least_bound);
       }
-      if constexpr (kind != InteractionKind::plain) {
-        in_value = charge * number_of<exact, Lanes>(shares.value);
-        in_field = charge * number_of<exact, Lanes>(shares.slope);
-      }
+      const auto times = [](const Number<exact, Lanes>& q, const Lanes& share) -> Number<exact, Lanes> {
+        if constexpr (kind == InteractionKind::plain)
+          return q;
+        else
+          return q * number_of<exact, Lanes>(share);
+      };
+      const Number<exact, Lanes> in_value = times(charge, shares.value);
+      [[maybe_unused]] const Number<exact, Lanes> in_field = times(charge, shares.slope);
       const Lanes per_rho = rounded(reciprocal);
       const auto counts_in = [&](Lanes share, const Lanes& of_interaction) -> Lanes {
         if constexpr (kind == InteractionKind::screened) return share * of_interaction;
