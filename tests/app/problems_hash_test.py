@@ -46,6 +46,8 @@ def charge_rows(group, to_angstrom=1.0):
     offset = group["offset"][...] if "offset" in group else np.array([0, charges])
     batch = len(offset) - 1
     rows = {name: cut(group[name][...].astype(np.float64), offset) for name in ("position", "charge")}
+    if "width" in group:
+        rows["width"] = cut(group["width"][...].astype(np.float64), offset)
     if "group" in group:
         rows["group"] = cut(group["group"][...].astype(np.int64), offset)
     if "points" in group:
@@ -98,6 +100,7 @@ def write_every_kind(path, **storage):
         lattices = add_potential(file, "lattices", position, charge, offset, origin=rng.uniform(10, 20, (3, 3)))
         lattices["position"].attrs["unit"] = "nm"
         lattices["group"] = np.array([1, 2, 300, -1, 0, 1, 2, 1, 2, 7], np.int64)
+        lattices["width"] = rng.uniform(0, 2, 10).astype(np.float32)
         lattices["name"] = np.array(["one", "", "three"], "S")
         for name, has_own in (("points", True), ("shared", False)):
             points = file.create_group(f"potential/{name}")
@@ -117,6 +120,7 @@ def write_every_kind(path, **storage):
         frames = file.create_group("pair_energy/frames")
         frames.attrs["particles"] = "md"
         frames["group"] = np.array([1, 2, 2, 1], np.int8)
+        frames["width"] = np.array([0.5, 0, 0.25, 1])
         integers = add_correlation(file, "integers", rng.integers(-128, 128, (3, 50, 4, 2)).astype(np.int8), integrate=7,
                                    sample_time=0.5)
         integers["frequency"], integers["input_position"] = 1e9 + np.arange(3.0), rng.uniform(-9, 9, (4, 3))
@@ -126,7 +130,7 @@ def write_every_kind(path, **storage):
         if storage:
             swapped = storage.pop("swapped", False)
             for name in [*(f"solve/{one}/{two}" for one in ("dense", "packed") for two in ("A", "b")),
-                         *(f"potential/lattices/{one}" for one in ("position", "charge", "group")),
+                         *(f"potential/lattices/{one}" for one in ("position", "charge", "width", "group")),
                          "correlation/integers/signal", "correlation/floats/flag"]:
                 values = file[name][...]
                 attributes = dict(file[name].attrs)
@@ -146,7 +150,8 @@ def expected_hashes(path):
         md = file["particles/md"]
         expected["pair_energy/frames"] = sum_of({
             "position": md["position/value"][...].astype(np.float64), "charge": [md["charge"][...]] * 2,
-            "group": [file["pair_energy/frames/group"][...].astype(np.int64)] * 2, "step": md["position/step"][...]})
+            "group": [file["pair_energy/frames/group"][...].astype(np.int64)] * 2,
+            "width": [file["pair_energy/frames/width"][...]] * 2, "step": md["position/step"][...]})
         for name, group in file["correlation"].items():
             expected[f"correlation/{name}"] = sum_of(signal_rows(group))
     return expected
@@ -225,7 +230,8 @@ def flip(path, name, byte, bit=0):
 
 
 COUNTED = ["solve/dense/A", "solve/dense/b", "solve/tiny/A", "solve/lower/A", "solve/inverse/A", "potential/lattices/position",
-           "potential/lattices/charge", "potential/lattices/group", "potential/lattices/name", "potential/points/position",
+           "potential/lattices/charge", "potential/lattices/width", "pair_energy/frames/width",
+           "potential/lattices/group", "potential/lattices/name", "potential/points/position",
            "potential/points/charge", "potential/points/points", "potential/shared/points", "pair_energy/pairs/step",
            "pair_energy/pairs/time", "particles/md/position/value", "particles/md/charge", "pair_energy/frames/group",
            "particles/md/position/step", "correlation/integers/signal", "correlation/integers/frequency",

@@ -12,8 +12,9 @@ import h5py
 import numpy as np
 import pytest
 
-from tests.app.random_potentials_test import (CHARGES, LENGTHS, LONG, SAME_PLACE, TWO, UNITS, asked_of, chance, g_of, norm,
-                                              others_of)
+from tests.app.long_interactions import bounds, interaction
+from tests.app.random_potentials_test import (CHARGES, LENGTHS, LONG, SAME_PLACE, TWO, UNITS, asked_of, chance,
+                                              draw_interaction, norm, others_of, widths_of)
 from tests.problems import open_problem_file, results_to_change
 
 pytestmark = pytest.mark.skipif(np.finfo(np.longdouble).nmant < 63, reason="long double is no longer than double here")
@@ -40,6 +41,8 @@ def draw_set(rng, name, double):
     for key, low, high in (("softening", -2, 0.5), ("cutoff", -0.5, 0.5)):
         if chance(rng, 0.3):
             attrs[key] = size * 10 ** rng.uniform(low, high) / float(LENGTHS[unit])
+    units = {"position": unit, "charge": of_charge}
+    draw_interaction(rng, size, unit, total, attrs, data, units)
     if chance(rng, 0.4):
         attrs["dielectric"] = rng.uniform(0.5, 80)
     if chance(rng, 0.6):
@@ -55,7 +58,7 @@ def draw_set(rng, name, double):
             values = data[str(rng.choice(["position", "charge"]))][begin:end].reshape(-1)
             values[rng.integers(values.size)] = rng.choice([np.nan, np.inf, 1e160 if double and real != "<f4" and (
                 real != ">f4") else 1e37])
-    return {"name": name, "data": data, "units": {"position": unit, "charge": of_charge}, "attrs": attrs, "batch": batch,
+    return {"name": name, "data": data, "units": units, "attrs": attrs, "batch": batch,
             "ends": ends, "kind": "pairs"}
 
 
@@ -81,7 +84,8 @@ def truth_of(drawn, p, asked, skip):
     charge = drawn["data"]["charge"][mine].astype(LONG) * CHARGES[drawn["units"]["charge"]]
     nothing = {"info": 0, "energy": LONG(np.nan), "bound": LONG(0), "undecided": False, "of_charges": np.full(len(charge), np.nan, LONG),
                "bounds": np.zeros(len(charge), LONG)}
-    if not (np.isfinite(position).all() and np.isfinite(charge).all()):
+    width = widths_of(drawn, p, asked)
+    if not all(np.isfinite(x).all() for x in (position, charge, width)) or (width < 0).any():
         return nothing | {"info": -1}
     if not len(charge):
         return nothing | {"energy": LONG(0)}
@@ -93,20 +97,25 @@ def truth_of(drawn, p, asked, skip):
         one, two = (drawn["data"]["group"][mine] == k for k in (1, 2))
         meet &= (one[:, None] & two[None]) | (two[:, None] & one[None])
     softening, cutoff, factor = asked["softening"], asked["cutoff"], asked["factor"]
+    screening_length, width = asked["screening_length"], np.hypot(width[:, None], width[None])
     r, product = norm(position[:, None] - position[None]), charge[:, None] * charge[None]
     doubt = (norm(position) / TWO**52 * (unit != 1))[:, None] + (norm(position) / TWO**52 * (unit != 1))[None]
-    on = meet & (r < SAME_PLACE) & (softening == 0)
+    can_be_on = meet & (softening == 0) & (width == 0)
+    on = can_be_on & (r < SAME_PLACE)
     summed = meet & ~on
-    rho = np.where(summed, np.sqrt(r * r + softening * softening), 1)
-    energy = factor * np.where(summed, product * g_of(r, rho, cutoff)[0], 0)
+    rho = np.where(summed & (r + softening > 0), np.sqrt(r * r + softening * softening), 1)
+    energy = factor * np.where(summed, product * interaction(r, rho, cutoff, screening_length, width)[0], 0)
+    rho = np.where(summed & (r + softening == 0), 0, rho)
+    rho, of_v, _, lost = bounds(rho, screening_length, np.where(summed, width, 0), asked["double"])
     coordinate, length = TWO**-51 if asked["double"] else TWO**-23, np.minimum(rho, cutoff) if cutoff else rho
     relative = coordinate * (4 if softening else 2)
     extent, wide = norm(position - position[0]).max(), 4 if cutoff else 1
-    slack = TWO**-51 * (3 + (softening > 0) + (cutoff > 0)) * wide + 2 * wide * doubt / length
-    share = factor * np.abs(product) * summed / rho * (2 * (r < LONG("1.01") * cutoff) if cutoff else 1)
-    bound = share * (relative + coordinate * extent / length + slack)
-    undecided = [meet & (r > SAME_PLACE / 2) & (r < 2 * SAME_PLACE) & (softening == 0), summed & (doubt > rho * TWO**-12),
-                 (doubt > SAME_PLACE / 4) & (softening == 0) & meet, bool(cutoff) and cutoff < extent * TWO**-14]
+    slack = TWO**-51 * (3 + (softening > 0) + (cutoff > 0) + (screening_length > 0) + width.any()) * wide + 2 * wide * doubt / length
+    share = factor * np.abs(product) * summed / rho * (2 * (r < LONG("1.01") * cutoff) if cutoff else 1) * of_v
+    bound = share * (relative + coordinate * extent / length + slack) + (
+        lost * factor * summed * np.maximum(np.abs(charge)[:, None], np.abs(charge)[None]))
+    undecided = [can_be_on & (r > SAME_PLACE / 2) & (r < 2 * SAME_PLACE), summed & (doubt > rho * TWO**-12),
+                 can_be_on & (doubt > SAME_PLACE / 4), bool(cutoff) and cutoff < extent * TWO**-14]
 
     def with_infinities(sums, on_one_place):
         values = LONG(0) if skip else on_one_place
@@ -187,6 +196,10 @@ WRONG = {
     "a field": lambda g: g.attrs.__setitem__("field", 1),
     "per_charge of 3": lambda g: g.attrs.__setitem__("per_charge", 3),
     "per_charge misspelt": lambda g: g.attrs.__setitem__("per_charges", 1),
+    "widths of integers": lambda g: (g.attrs.pop("width", 0), replace(g, "width", np.ones(len(g["charge"]), "i4"))),
+    "widths of others": lambda g: (g.attrs.pop("width", 0), replace(g, "width", np.ones(len(g["charge"]) + 1))),
+    "a width in two places": lambda g: (g.attrs.__setitem__("width", 1.0), replace(g, "width", np.ones(len(g["charge"])))),
+    "a width and screening": lambda g: (g.attrs.__setitem__("screening_length", 1.0), g.attrs.__setitem__("width", 1.0)),
     "a softening below 0": lambda g: g.attrs.__setitem__("softening", -1.0),
     "a dielectric of 0": lambda g: g.attrs.__setitem__("dielectric", 0.0),
     "a unit of nobody": lambda g: g.attrs.__setitem__("output_unit", np.bytes_("joule")),

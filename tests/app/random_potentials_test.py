@@ -17,6 +17,7 @@ import h5py
 import numpy as np
 import pytest
 
+from tests.app.long_interactions import bounds, interaction
 from tests.problems import numbers_of, open_problem_file, results_to_change
 
 pytestmark = pytest.mark.skipif(np.finfo(np.longdouble).nmant < 63, reason="long double is no longer than double here")
@@ -105,6 +106,8 @@ def draw_set(rng, double):
     for name in ("softening", "cutoff", "field"):
         if chance(rng, 0.1):
             attrs.setdefault(name, 0)
+    if not extreme:
+        draw_interaction(rng, size, unit, total, attrs, data, units)
     if chance(rng, 0.5):
         attrs["field"] = [True, np.int32(1), np.int64(1)][rng.integers(3)]
     if chance(rng, 0.6):
@@ -226,15 +229,32 @@ def asked_of(drawn, double):
     factor = {"volt": VOLT, "e/angstrom": LONG(1), "kcal/mol/e": VOLT * E * LONG("6.02214076e23") / 4184,
               "kT/e": VOLT * E / (LONG("1.380649e-23") * LONG(attrs.get("temperature", LONG("298.15"))))}[name]
     return {"unit": name, "factor": factor / LONG(attrs.get("dielectric", 1)), "field": bool(attrs.get("field", 0)),
-            "softening": LONG(attrs.get("softening", 0)) * unit, "cutoff": LONG(attrs.get("cutoff", 0)) * unit,
+            **{name: LONG(attrs.get(name, 0)) * unit for name in ("softening", "cutoff", "screening_length", "width")},
             "limit": LONG("1e150") if double else LONG("1e15"), "double": double, "dtype": "f8" if double else "f4",
             "largest": LONG(np.finfo("f8" if double else "f4").max), "converted": unit != 1}
 
 
-def g_of(r, rho, cutoff):
-    """g(r), and its slope -g'(r)/r"""
-    w = np.maximum(1 - (r / cutoff) ** 2, 0) if cutoff else np.ones_like(r)
-    return w * w / rho, w * w / rho**3 + (4 * w / (rho * cutoff**2) if cutoff else 0)
+def widths_of(drawn, p, asked):
+    """Of problem p's charges, angstrom."""
+    mine, unit = slice(drawn["ends"][p], drawn["ends"][p + 1]), drawn["units"].get("width") or drawn["units"]["position"]
+    if "width" in drawn["data"]:
+        return drawn["data"]["width"][mine].astype(LONG) * LENGTHS[unit]
+    return np.full(mine.stop - mine.start, asked["width"])
+
+
+def draw_interaction(rng, size, unit, total, attrs, data, units):
+    """Half of the sets have point charges alone."""
+    how, length = rng.random(), size * 10 ** rng.uniform(-1.5, 0.5)
+    if how < 0.25:
+        attrs["screening_length"] = length / float(LENGTHS[unit])
+    elif how < 0.35 and not attrs.get("softening"):
+        attrs["width"] = length / float(LENGTHS[unit])
+    elif how < 0.5 and not attrs.get("softening"):
+        units["width"] = str(rng.choice(list(LENGTHS)[1:])) if chance(rng, 0.3) else None
+        width = length * rng.uniform(0.1, 1, total) * (rng.random(total) < 0.8) / float(LENGTHS[units["width"] or unit])
+        data["width"] = width.astype(rng.choice(["<f4", ">f4", "<f8", ">f8"]))
+        if total and chance(rng, 0.1):
+            data["width"][rng.integers(total)] = rng.choice([np.nan, np.inf, -1.0])
 
 
 def truth_of(drawn, p, asked):
@@ -244,23 +264,27 @@ def truth_of(drawn, p, asked):
     charge = drawn["data"]["charge"][mine].astype(LONG) * CHARGES[drawn["units"]["charge"]]
     targets, charges, on_lattice = here["targets"], here["charges"], drawn["kind"] == "lattice"
     truth = {"targets": len(targets), "undecided": False, "has_values": False, "on_lattice": on_lattice}
-    if not all(np.isfinite(x).all() for x in (targets, here["absolute"], charge)):
+    width = widths_of(drawn, p, asked)
+    if not all(np.isfinite(x).all() for x in (targets, here["absolute"], charge, width)) or (width < 0).any():
         return truth | {"info": -1}
     most = max(np.abs(x).max(initial=0) for x in (charges, charge, targets)) / asked["limit"]
     if len(targets) and len(charge) and most > 0.5:  # without a target or a charge nothing is too far
         return truth | ({"undecided": True} if most < 2 else {"info": -2})
     used = charge != 0
-    doubt, charge, charges = here["doubt"][:, used], charge[used], charges[used]
+    doubt, charge, charges, width = here["doubt"][:, used], charge[used], charges[used], width[used]
     softening, cutoff, factor, same_place = asked["softening"], asked["cutoff"], asked["factor"], here["same_place"]
+    screening_length, is_plain = asked["screening_length"], not asked["screening_length"] and not width.any()
     d = targets[:, None, :] - charges[None]
     r, others = norm(d), np.ones((len(targets), len(charge)), bool)
     if drawn["kind"] == "charges":
         others = np.arange(len(used))[:, None] != np.flatnonzero(used)[None]
-    on = others & (r < same_place) & (softening == 0)
+    on = others & (r < same_place) & (softening == 0) & (width == 0)
     net, magnitude = (charge * on).sum(1), (np.abs(charge) * on).sum(1)
     in_sum = others & ~on
-    rho = np.where(in_sum, np.sqrt(r * r + softening * softening), 1)
-    g, slope = g_of(r, rho, cutoff)
+    rho = np.where(in_sum & (r + softening > 0), np.sqrt(r * r + softening * softening), 1)
+    g, slope = interaction(r, rho, cutoff, screening_length, width)
+    rho = np.where(r + softening > 0, rho, 0)
+    rho, of_v, of_e, lost = bounds(np.where(in_sum, rho, 1), screening_length, width, asked["double"])
     truth |= {"has_values": True, "info": int(on.any(0 if on_lattice else 1).sum()), "net": net,
               "singular": np.abs(net) > TWO**-40 * magnitude, "V": factor * (in_sum * charge * g).sum(1),
               "E": factor * ((in_sum * charge * slope)[..., None] * d).sum(1)}
@@ -273,16 +297,17 @@ def truth_of(drawn, p, asked):
     relative, length = coordinate * (4 if softening else 2), np.minimum(rho, cutoff) if cutoff else rho
     wide = 4 if cutoff else 1
     converted = TWO**-52 * ((drawn["units"]["charge"] == "C") + asked["converted"] * wide * (
-        int(softening > 0) + int(cutoff > 0)))
+        int(softening > 0) + int(cutoff > 0) + 2 * (not is_plain)))
     bound, slack = relative + coordinate * extent / length, converted + wide * doubt / length
     share = in_sum / rho * (2 * (r < LONG("1.01") * cutoff) if cutoff else 1)
-    of_field = share / length * 4
+    share, of_field = share * of_v, share / length * 4 * of_e
     is_scaled = len(charge) * np.abs(charge).max(initial=0) / (softening or same_place) ** 2 > TWO**990
     underflow = len(charge) * factor * TWO ** (-482 if is_scaled else -1074)
-    underflow += np.finfo(asked["dtype"]).smallest_subnormal
+    underflow += np.finfo(asked["dtype"]).smallest_subnormal + len(charge) * factor * lost
     undecided = [(np.abs(net) > TWO**-46 * magnitude) & (np.abs(net) < TWO**-34 * magnitude),
-                 others & (r > same_place / 2) & (r < 2 * same_place) & (softening == 0),
-                 in_sum & (doubt > rho * TWO**-12), (doubt > same_place / 4) & (softening == 0),  # conversion decides
+                 others & (r > same_place / 2) & (r < 2 * same_place) & (softening == 0) & (width == 0),
+                 in_sum & (doubt > rho * TWO**-12),
+                 (doubt > same_place / 4) & (softening == 0) & (width == 0),  # conversion decides
                  cutoff and (cutoff < extent * TWO**-15 or cutoff < softening * TWO**-299)]  # nothing is promised
     for name, each, at_least in (("V", share, least[0]), ("E", of_field, least[1])):
         total = factor * (each * (np.maximum(np.abs(charge), at_least) * bound + np.abs(charge) * slack)).sum(1)
@@ -294,23 +319,28 @@ def truth_of(drawn, p, asked):
         undecided.append((terms * (terms < strongest[:, None] * relative / 4)).sum(1) > strongest * relative / 2)
     if on_lattice and len(charge):
         rho = np.where(on.any(0), here["spacing"].min(), np.sqrt(r.min(0) ** 2 + softening**2))
+        rho = np.maximum(rho, width)
         of_v, of_e = np.abs(charge) / rho, np.abs(charge) / rho**2 * (1 + (2 * rho / cutoff if cutoff else 0))
         most = max(of_v.sum(), asked["field"] * of_e.sum()) * factor / asked["largest"]
         truth["info"] = -3 if most > 1 else truth["info"]
-        undecided.append(0.99 < most < 1.01)
+        undecided.append(0.99 < most < 1.01 or (not is_plain and most > 0.1))  # estimates, which are larger
     if "group" in drawn["data"]:
         group, places, doubt = (x[used] for x in (
             drawn["data"]["group"][mine], here["absolute"], here["doubt_of_charges"]))
         one, two = group == 1, group == 2
         r, product = norm(places[one][:, None] - places[two][None]), charge[one][:, None] * charge[two][None]
-        doubt, on = doubt[one][:, None] + doubt[two][None], (r < SAME_PLACE) & (softening == 0)
-        rho = np.where(on, 1, np.sqrt(r * r + softening * softening))
-        share = factor * np.abs(product) * ~on / rho
+        both = np.hypot(width[one][:, None], width[two][None])
+        doubt, on = doubt[one][:, None] + doubt[two][None], (r < SAME_PLACE) & (softening == 0) & (both == 0)
+        rho = np.where(on | (r + softening == 0), 1, np.sqrt(r * r + softening * softening))
+        g = interaction(r, rho, cutoff, screening_length, both)[0]
+        rho, of_v, _, lost = bounds(np.where(on, 1, np.where(r + softening > 0, rho, 0)), screening_length, both, True)
+        share = factor * np.abs(product) * ~on / rho * of_v
         slack = 2 * converted + TWO**-52 + 2 * wide * doubt / (np.minimum(rho, cutoff) if cutoff else rho)
-        underflow = r.size * TWO**-1074 * (1 + factor * (1 + np.abs(charge).max(initial=0)))
-        truth |= {"energy": factor * (product * ~on * g_of(r, rho, cutoff)[0]).sum(), "energy_size": share.sum(),
+        underflow = r.size * (TWO**-1074 + lost) * (1 + factor * (1 + np.abs(charge).max(initial=0)))
+        truth |= {"energy": factor * (product * ~on * g).sum(), "energy_size": share.sum(),
                   "energy_bound": (share * (TWO**-44 + slack)).sum() + underflow, "pairs": set(np.sign(product[on]))}
-        undecided += [(r > SAME_PLACE / 2) & (r < 2 * SAME_PLACE) & (softening == 0), (doubt > rho * TWO**-12) & ~on]
+        undecided += [(r > SAME_PLACE / 2) & (r < 2 * SAME_PLACE) & (softening == 0) & (both == 0),
+                      (doubt > rho * TWO**-12) & ~on]
     return truth | {"undecided": any(np.any(x) for x in undecided)}
 
 
@@ -378,7 +408,9 @@ def judge_set(file, drawn, truths, asked, skip, where):
     assert attrs["targets"].decode() == kind and attrs["output_unit"].decode() == asked["unit"], f"{where}: {attrs}"
     assert not lattice or tuple(attrs["shape"]) == tuple(drawn["attrs"]["shape"]), f"{where}: {attrs}"
     assert bool(attrs.get("field", 0)) == asked["field"], f"{where}: {attrs}"
-    for name, otherwise in (("softening", 0), ("cutoff", 0), ("dielectric", 1), ("temperature", 298.15)):
+    assert bool(attrs.get("widths", 0)) == ("width" in drawn["data"]), f"{where}: {attrs}"
+    for name, otherwise in (("softening", 0), ("cutoff", 0), ("screening_length", 0), ("width", 0), ("dielectric", 1),
+                            ("temperature", 298.15)):
         exact = asked.get(name, LONG(drawn["attrs"].get(name, otherwise)))
         assert abs(LONG(attrs.get(name, otherwise)) - exact) <= TWO**-52 * exact, f"{where}: {attrs}"
     for p in range(batch):
@@ -411,7 +443,7 @@ def tamper(rng, path, drawn, truths, asked):
         if what == "unit":
             group["V"].attrs["unit"] = np.bytes_("e/angstrom" if asked["unit"] != "e/angstrom" else "volt")
         elif what == "attribute":
-            name = str(rng.choice(["softening", "cutoff", "dielectric"]))
+            name = str(rng.choice(["softening", "cutoff", "screening_length", "width", "dielectric"]))
             group.attrs[name] = 1.5 * group.attrs.get(name, 0) + 1
         elif what == "verdict":
             file[f"verification/potential/{drawn['name']}/verdict"][p] = 2

@@ -48,8 +48,9 @@ def fill(path, one_lattice):
             shape=(5, 4, 3), field=1, output_unit="kT/e", temperature=310.0, dielectric=4.0,
             origin=np.ones(3) if one_lattice else rng.uniform(5, 6, (7, 3)), spacing=rng.uniform(0.5, 1, 3))
         lattices["group"] = rng.integers(0, 3, 50).astype(np.int8)
+        lattices["width"] = rng.uniform(0, 2, 50)
         add_potential(file, "one_lattice", position=[[0, 0, 0]], charge=[1], shape=(9, 8, 7))  # on a lattice point
-        points = add_targets(file, "points", "points", ragged, rng, field=1, softening=0.25, cutoff=9.0)
+        points = add_targets(file, "points", "points", ragged, rng, field=1, softening=0.25, cutoff=9.0, screening_length=4.0)
         points["group"] = rng.integers(0, 3, 50).astype(np.int8)
         points["point_offset"] = np.array([0, 0, 0, 7, 8, 30, 30, 31])
         points["points"] = rng.uniform(0, 8, (31, 3))
@@ -72,7 +73,7 @@ def fill(path, one_lattice):
         of_charges = {"position": rng.uniform(0, 8, (50, 3)), "charge": rng.uniform(-1, 1, 50), "offset": ragged}
         of_charges["position"][[7, 30, 31]] = np.nan, 1, 1
         add_pair_energy(file, "all", **of_charges, per_charge=1, cutoff=7.0, output_unit="kcal/mol/e")
-        add_pair_energy(file, "groups", **of_charges, group=rng.integers(0, 3, 50))
+        add_pair_energy(file, "groups", **of_charges, group=rng.integers(0, 3, 50), width=0.75)
         add_pair_energy(file, "none", np.empty((0, 3)), [], [0], per_charge=1)
         pairs = file.create_group("pair_energy/trajectory")
         pairs.attrs["particles"] = "ions"

@@ -6,6 +6,7 @@ import h5py
 import numpy as np
 import pytest
 
+from tests.app.long_interactions import bounds, interaction
 from tests.problems import open_problem_file, results_to_change
 
 pytestmark = pytest.mark.skipif(np.finfo(np.longdouble).nmant < 63, reason="long double is no longer than double here")
@@ -13,8 +14,10 @@ pytestmark = pytest.mark.skipif(np.finfo(np.longdouble).nmant < 63, reason="long
 LONG = np.longdouble
 UNITS = {"angstrom": 1.0, "nm": 10.0, "bohr": 0.529177210903}
 BATCH, POINTS = 40, 5
-# Softening and cut-off by the extent; 0: none.
-SHAPES = [(1e5, 0), (30, 0), (1, 0), (0, 0), (0, 0.7), (0.9, 1), (3, 0.7), (1e4, 0.7), (1e4, 0.02), (300, 100)]
+# Softening, cut-off, screening length and greatest width by the extent; 0: none.
+SHAPES = [(1e5, 0, 0, 0), (30, 0, 0, 0), (1, 0, 0, 0), (0, 0, 0, 0), (0, 0.7, 0, 0), (0.9, 1, 0, 0), (3, 0.7, 0, 0),
+          (1e4, 0.7, 0, 0), (1e4, 0.02, 0, 0), (300, 100, 0, 0), (0, 0, 0.3, 0), (0, 0, 0.01, 0), (0.5, 0, 0.05, 0),
+          (0, 0.7, 0.3, 0), (1e4, 0, 3, 0), (0, 0, 0, 0.1), (0, 0, 0, 1e3), (0, 0, 0, 2), (0, 0.7, 0, 0.3)]
 
 
 def halves(a):
@@ -47,18 +50,21 @@ def draw(rng, shape, unit):
     position = (shift + size * rng.uniform(-1, 1, (BATCH, count, 3))) / UNITS[unit]
     points = (shift + size * rng.uniform(-1, 1, (BATCH, POINTS, 3))) / UNITS[unit]
     charge = np.repeat(rng.uniform(0.5, 1, BATCH), count).reshape(BATCH, count)  # of a problem all alike
-    return position, charge, points, *(x * size / UNITS[unit] for x in shape)
+    width = shape[3] * size / UNITS[unit] * rng.uniform(0.3, 1, charge.shape)
+    return position, charge, points, *(x * size / UNITS[unit] for x in shape[:3]), width
 
 
 def write(file, kind, name, drawn, unit, **attributes):
-    position, charge, points, softening, cutoff = drawn
+    position, charge, points, softening, cutoff, screening_length, width = drawn
     group = file.create_group(f"{kind}/{name}")
     group.attrs["output_unit"] = np.bytes_("e/angstrom")
     for key, value in attributes.items():
         group.attrs[key] = value
-    for key, value in (("softening", softening), ("cutoff", cutoff)):
+    for key, value in (("softening", softening), ("cutoff", cutoff), ("screening_length", screening_length)):
         if value:
             group.attrs[key] = value
+    if width.any():
+        group["width"] = width.reshape(-1)
     group["position"], group["charge"] = position.reshape(-1, 3), charge.reshape(-1)
     group["offset"] = np.arange(BATCH + 1) * charge.shape[1]
     group["position"].attrs["unit"] = np.bytes_(unit)
@@ -66,19 +72,20 @@ def write(file, kind, name, drawn, unit, **attributes):
         group["points"], group["point_offset"] = points.reshape(-1, 3), np.arange(BATCH + 1) * POINTS
 
 
-def terms(targets, charges, softening, cutoff, shift):
-    """What pairs are: displacement, g, slope, rho, m and the bound of g, without the charge."""
+def terms(targets, charges, softening, cutoff, screening_length, width, precision, shift):
+    """What pairs are: displacement, g, slope, and the bounds of g and of the field, without the charge."""
     d = between([x[:, :, None] for x in targets], [x[:, None] for x in charges])
-    extent = np.maximum(*(norm(between(x, [y[:, :1] for y in targets])).max(1) for x in (targets, charges)))
+    extent = np.maximum(*(norm(between(x, [y[:, :1] for y in targets])).max(1) for x in (targets, charges)))[:, None, None]
     r2 = (d * d).sum(-1)
-    rho = np.sqrt(r2 + LONG(softening) ** 2)
-    m = np.minimum(rho, cutoff) if cutoff else rho
+    r, rho = np.sqrt(r2), np.sqrt(r2 + LONG(softening) ** 2)
+    width = np.broadcast_to(width, r.shape).astype(LONG)
     with np.errstate(divide="ignore", invalid="ignore"):  # of a charge with itself, which is left out
-        w = np.maximum(1 - r2 / LONG(cutoff) ** 2, 0) if cutoff else np.ones_like(r2)
-        slope = w * w / rho**3 + (4 * w / (rho * LONG(cutoff) ** 2) if cutoff else 0)
-        counts = 2 * (np.sqrt(r2) < 1.01 * cutoff) if cutoff else 1
-        bound = counts / rho * shift * ((4 if softening else 2) + extent[:, None, None] / m)
-        return d, w * w / rho, slope, m, bound
+        g, slope = interaction(r, rho, cutoff, screening_length, width)
+        rho, of_v, of_e, lost = bounds(rho, screening_length, width, precision == "double")
+        m = np.minimum(rho, cutoff) if cutoff else rho
+        counts = 2 * (r < 1.01 * cutoff) if cutoff else 1
+        bound = counts / rho * shift * ((4 if softening else 2) + extent / m)
+        return d, g, slope, bound * of_v + lost, 4 * bound / m * of_e + lost
 
 
 @pytest.mark.parametrize("unit", UNITS)
@@ -98,18 +105,19 @@ def test_values_and_verdicts(smallbatch, tmp_path, precision, arguments, unit):
     assert ran.returncode == 0, ran.stderr
     shift = LONG(2) ** (-52 if precision == "double" else -23)
     with h5py.File(tmp_path / "r.h5") as file:
-        for name, (position, charge, points, softening, cutoff) in sets.items():
-            lengths = softening * UNITS[unit], cutoff * UNITS[unit]
+        for name, (position, charge, points, *lengths, width) in sets.items():
+            lengths, width = [x * UNITS[unit] for x in lengths], width * UNITS[unit]
             places, targets = in_angstrom(position, UNITS[unit]), in_angstrom(points, UNITS[unit])
             q = charge.astype(LONG)[:, None]
-            d, g, slope, m, bound = terms(targets, places, *lengths, shift)
+            d, g, slope, bound, of_field = terms(targets, places, *lengths, width[:, None], precision, shift)
             found = file[f"potential/{name}"]
             v, e = found["V"][...].reshape(BATCH, POINTS), found["E"][...].reshape(BATCH, POINTS, 3)
             assert (np.abs(v - (q * g).sum(2)) <= (q * bound).sum(2)).all(), name
             exact = ((q * slope)[..., None] * d).sum(2)
-            assert (np.abs(e - exact).max(-1) <= (4 * q * bound / m).sum(2)).all(), name
+            assert (np.abs(e - exact).max(-1) <= (q * of_field).sum(2)).all(), name
 
-            _, g, _, _, bound = terms(places, places, *lengths, shift * (2 if precision == "double" else 1))
+            both = np.hypot(width[:, None], width[..., None])
+            _, g, _, bound, _ = terms(places, places, *lengths, both, precision, shift * (2 if precision == "double" else 1))
             product = np.where(np.eye(q.shape[2], dtype=bool), 0, q * charge[:, :, None])
             energies, bounds = ((product * np.where(product > 0, x, 0)).sum(2) / 2 for x in (g, bound))
             found = file[f"pair_energy/{name}"]
@@ -119,9 +127,9 @@ def test_values_and_verdicts(smallbatch, tmp_path, precision, arguments, unit):
 
     # A value that is wrong by three times its bound is found in each set.
     with results_to_change(tmp_path / "r.h5") as file:
-        for name, (position, charge, points, softening, cutoff) in sets.items():
-            lengths = softening * UNITS[unit], cutoff * UNITS[unit]
-            bound = terms(in_angstrom(points, UNITS[unit]), in_angstrom(position, UNITS[unit]), *lengths, shift)[-1]
+        for name, (position, charge, points, *lengths, width) in sets.items():
+            bound = terms(in_angstrom(points, UNITS[unit]), in_angstrom(position, UNITS[unit]),
+                          *(x * UNITS[unit] for x in lengths), width[:, None] * UNITS[unit], precision, shift)[-2]
             bound = (charge[:, None] * bound).sum(2).reshape(-1)
             v, place = file[f"potential/{name}/V"], int(np.argmax(bound))
             v[place] = float(v[place] + 3 * bound[place] + np.spacing(v[place]))

@@ -35,8 +35,10 @@ def write_problems(path):
             del charges[name]
         del charges.attrs["shape"]
         charges.attrs["targets"] = np.bytes_("charges")
-        add_pair_energy(file, "pairs", rng.uniform(0, 9, (ragged[-1], 3)), rng.uniform(-1, 1, ragged[-1]), ragged,
-                        per_charge=1)
+        charges.attrs["screening_length"] = 3.0
+        pairs = add_pair_energy(file, "pairs", rng.uniform(0, 9, (ragged[-1], 3)), rng.uniform(-1, 1, ragged[-1]),
+                                ragged, per_charge=1)
+        pairs["width"] = rng.uniform(0, 2, ragged[-1])
         signal = rng.integers(-128, 128, (4, 4000, 8, 2)).astype(np.int8)
         add_correlation(file, "channels", signal, integrate=400)
         wide = (rng.standard_normal((3, 9000, 6)) + 1j * rng.standard_normal((3, 9000, 6))).astype(np.complex64)

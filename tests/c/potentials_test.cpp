@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <numbers>
 #include <random>
 #include <string>
 #include <vector>
@@ -254,6 +255,53 @@ TEST_P(Potentials, OptionsReachTheSum) {
   options.softening = 0;
   options.cutoff = 4;  // (1 - 1/4)^2 / 2
   EXPECT_NEAR(values(options)[1], 0.28125, 1e-15);
+  options.screening_length = 8;  // exp(-2/8) times that
+  EXPECT_NEAR(values(options)[1], 0.28125 * std::exp(-0.25), 1e-14);
+  Array<double> width = array<double>({0.5});
+  charges.width = width.there();
+  EXPECT_EQ(smallbatch_potential(handle_, &charges, &targets, &potentials, &options, nullptr, 0),
+            SMALLBATCH_INVALID_ARGUMENT);
+  EXPECT_NE(std::string(smallbatch_last_error(handle_)).find("screening length"), std::string::npos);
+  options.screening_length = options.cutoff = 0;
+  const std::vector<double> found = values(options);
+  EXPECT_NEAR(found[0], 2 * std::sqrt(2 / std::numbers::pi), 1e-14);  // sqrt(2/pi)/w
+  EXPECT_NEAR(found[1], std::erf(2 / (std::sqrt(2) * 0.5)) / 2, 1e-14);
+  EXPECT_EQ(info.back()[0], 0);
+}
+
+TEST_P(Potentials, OfGaussianPairsHaveBothWidths) {
+  // A pair 2 away from each other, and one on one place; a charge that is a point beside a Gaussian one.
+  Array<std::int64_t> offset = array<std::int64_t>({0, 2, 4});
+  Array<double> position = array<double>({0, 0, 0, 0, 2, 0, 1, 1, 1, 1, 1, 1});
+  Array<double> charge = array<double>({1, -2, 3, 1}), width = array<double>({0.6, 0.8, 0, 0.5});
+  Array<double> energy = array<double>({-77, -77}), of_charge = array(std::vector<double>(4, -77));
+  Array<std::int32_t> info = array<std::int32_t>({-99, -99});
+  smallbatch_charges charges;
+  smallbatch_charges_init(&charges, memory(), 2, 4);
+  charges.offset = offset.there();
+  charges.position = position.there();
+  charges.charge = charge.there();
+  charges.width = width.there();
+  for (const smallbatch_type precision : {SMALLBATCH_FLOAT32, SMALLBATCH_FLOAT64}) {
+    smallbatch_pair_energies energies;
+    smallbatch_pair_energies_init(&energies, precision);
+    energies.energy = energy.there();
+    energies.info = info.there();
+    energies.energy_per_charge = of_charge.there();
+    with_workspace(
+        [&](std::size_t* bytes) {
+          return smallbatch_pair_energy_workspace(handle_, &charges, &energies, nullptr, bytes);
+        },
+        [&](void* workspace, std::size_t bytes) {
+          return smallbatch_pair_energy(handle_, &charges, &energies, nullptr, workspace, bytes);
+        });
+    if (HasFatalFailure()) return;
+    EXPECT_EQ(info.back(), (std::vector<std::int32_t>{0, 0}));
+    const double allowed = precision == SMALLBATCH_FLOAT32 ? 1e-5 : 1e-14;
+    EXPECT_NEAR(energy.back()[0], -std::erf(2 / std::sqrt(2)), allowed);  // w = 1
+    EXPECT_NEAR(energy.back()[1], 3 * 2 * std::sqrt(2 / std::numbers::pi), allowed);
+    EXPECT_NEAR(of_charge.back()[3], 3 * std::sqrt(2 / std::numbers::pi), allowed);
+  }
 }
 
 TEST_P(Potentials, OfPairsAreTheEnergy) {

@@ -187,6 +187,7 @@ contains
     integer(c_int32_t) :: info
     integer :: i
     type(smallbatch_potential_options) :: options
+    real(c_double), parameter :: width(2) = [1.5d0, 2d0]  ! of a pair 2.5
     position = reshape([0, 0, 0, 3, 0, 0], [3, 2])
     charge = [1, -1]
     point = reshape([0, 4, 0, 3, 4, 0], [3, 2])
@@ -210,6 +211,22 @@ contains
     call smallbatch_pair_energy(handle, position, charge, energy, info, ierr, energy_per_charge=each)
     call expect("pair energy", ierr == 0 .and. info == 0 .and. abs(energy + 1/3d0) < 1d-15 &
                 .and. abs(each(2) + 1/6d0) < 1d-15)
+    options = smallbatch_potential_options(screening_length=2)
+    call smallbatch_pair_energy(handle, position, charge, energy, info, ierr, options)
+    call expect("screened pair energy", ierr == 0 .and. abs(energy + exp(-1.5d0)/3) < 1d-15)
+    call smallbatch_potential(handle, position, charge, point, potential, info, ierr, options)
+    call expect("screened potential", ierr == 0 .and. abs(potential(1) - (exp(-2d0)/4 - exp(-2.5d0)/5)) < 1d-15)
+    call smallbatch_potential(handle, position, charge, position, potential, info, ierr, width=width)
+    call expect("Gaussian potential", ierr == 0 .and. info == 0 &
+                .and. abs(potential(1) - (sqrt(2/acos(-1d0))/width(1) - erf(3/(sqrt(2d0)*width(2)))/3)) < 1d-14)
+    call smallbatch_potential(handle, position, charge, [0d0, 0d0, 0d0], [1d0, 4d0, 1d0], map, info, ierr, width=width)
+    call expect("Gaussian map", ierr == 0 .and. info == 0 .and. abs(map(1, 1, 1) - potential(1)) < 1e-6)
+    call smallbatch_pair_energy(handle, position, charge, energy, info, ierr, width=width)
+    call expect("Gaussian pair energy", ierr == 0 .and. abs(energy + erf(3/(sqrt(2d0)*2.5d0))/3) < 1d-15)
+    call smallbatch_pair_energy(handle, position, charge, energy, info, ierr, width=width(1:1))
+    call expect("widths of other charges", ierr == -10)
+    call smallbatch_pair_energy(handle, position, charge, energy, info, ierr, options, width=width)
+    call expect("screened Gaussian charges", ierr == SMALLBATCH_INVALID_ARGUMENT)
   end subroutine
 
   subroutine check_misfits()

@@ -134,11 +134,12 @@ def fill_with_problems(file):
                         shuffle=True, fletcher32=True)
     group = add_potential(file, position=[[0, 0, 0], [1, 1, 1], [2, 2, 2]], charge=[1, -1, 2], offset=[0, 1, 3],
                           cutoff=9.0, field=1)
+    group["width"] = np.array([0.5, 0, 2], np.float32)
     group.attrs["output_unit"] = "kcal/mol/e"  # of variable length
     for name in ("position", "origin", "spacing"):
         group[name].attrs["unit"] = "nm"
     group["name"] = np.array([b"first", b"second"])
-    points = add_potential(file, "points", position=[[0, 0, 0]], charge=[1])
+    points = add_potential(file, "points", position=[[0, 0, 0]], charge=[1], screening_length=8.0)
     del points.attrs["shape"], points["origin"], points["spacing"]
     points.attrs["targets"] = "points"
     points.create_dataset("points", data=np.ones((9, 3)), chunks=(2, 3), maxshape=(None, 3))

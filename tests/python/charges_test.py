@@ -1,5 +1,7 @@
 """potential, field and pair_energy against sums in long double."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -124,7 +126,40 @@ def test_units_and_shapes_of_the_law():
     assert at(unit="e/angstrom", softening=1.5) == pytest.approx(1 / 2.5, rel=1e-14)
     assert at(unit="e/angstrom", cutoff=4) == pytest.approx(0.5 * (1 - 0.25) ** 2, rel=1e-14)
     assert at(cutoff=2) == 0
+    assert at(unit="e/angstrom", screening_length=8) == pytest.approx(0.5 * math.exp(-0.25), rel=1e-14)
+    assert at(unit="e/angstrom", width=0.75) == pytest.approx(math.erf(2 / (math.sqrt(2) * 0.75)) / 2, rel=1e-14)
+    assert at(unit="e/angstrom", width=[0.0]) == 0.5
     assert smallbatch.pair_energy(pair, [1.0, -3.0]).energy == pytest.approx(-332.06371329919225 * 1.5, rel=1e-6)
+
+
+def test_gaussian_charges():
+    position, charge = charges(12, 3, 10)
+    width = np.random.default_rng(13).uniform(0, 2, (3, 10))
+    options = {"precision": "float64", "unit": "e/angstrom"}
+    r = np.linalg.norm(position[:, :, None] - position[:, None], axis=-1) + np.eye(10)
+    g = lambda w: np.where(np.eye(10), 0, np.vectorize(math.erf)(r / (math.sqrt(2) * w)) / r)  # noqa: E731
+    v, u = (charge[:, None] * g(width[:, None])).sum(-1), 0.5 * charge * (
+        charge[:, None] * g(np.hypot(width[:, None], width[..., None]))).sum(-1)
+    for offsets in (None, [0, 10, 20, 30]):
+        shape = (3, 10) if offsets is None else (30,)
+        of = (position.reshape(*shape, 3), charge.reshape(shape))
+        found = smallbatch.potential(*of, width=width.reshape(shape), offsets=offsets, **options)
+        np.testing.assert_allclose(found.potential, v.reshape(shape), rtol=1e-13, atol=1e-13)
+        found = smallbatch.pair_energy(*of, width=width.reshape(shape), offsets=offsets, per_charge=True, **options)
+        np.testing.assert_allclose(found.per_charge, u.reshape(shape), rtol=1e-13, atol=1e-13)
+    together = np.concatenate([position, charge[..., None]], axis=-1)
+    field = smallbatch.field(together, width=width[:1], points=position[:, :2], **options)
+    assert (field.info == 0).all()
+    wanted = smallbatch.field(position, charge, width=np.tile(width[0], (3, 1)), points=position[:, :2], **options)
+    assert np.array_equal(field.field, wanted.field) and np.isfinite(field.field).all()
+    assert smallbatch.potential(together, width=-1.0).info.tolist() == [-1, -1, -1]
+    with pytest.raises(ValueError, match="width have the shape|width"):
+        smallbatch.potential(together, width=width[:, :4])
+    for others in ({"softening": 0.5}, {"screening_length": 5.0}):
+        with pytest.raises(ValueError, match="widths of charges cannot be used with a"):
+            smallbatch.pair_energy(together, width=width, **others)
+    with pytest.raises(ValueError, match="screening length"):
+        smallbatch.potential(together, screening_length=-1)
 
 
 def test_charges_on_targets():
