@@ -94,7 +94,7 @@ def terms(targets, charges, softening, cutoff, screening_length, width, precisio
 @pytest.mark.parametrize("precision", ["double", "single"])
 def test_values_and_verdicts(smallbatch, tmp_path, precision, arguments, unit):
     rng = np.random.default_rng(list(UNITS).index(unit))
-    sets = {f"s{k:02}": draw(rng, shape, unit) for k, shape in enumerate(SHAPES * 2)}
+    sets = {f"s{k:02}": draw(rng, shape, unit) for k, shape in enumerate(SHAPES + SHAPES[:10])}
     with open_problem_file(tmp_path / "p.h5") as file:
         for name, drawn in sets.items():
             write(file, "potential", name, drawn, unit, targets=np.bytes_("points"), field=1)
