@@ -57,9 +57,12 @@ void add(Estimate& job, const SolveSet& set, ScalarType /*precision*/, const Ver
   job.read += bytes / bytes_per_second;
 }
 
+/// How long a pair takes, by that of point charges: about as much more on every backend as for the referee.
+double cost_of_pair(const ChargesOfSet& set) { return set.is_gaussian() ? 5 : set.screening_length > 0 ? 3 : 1; }
+
 void add(Estimate& job, const PotentialSet& set, ScalarType precision, const VerifyMode& verify, double slowness) {
   const bool is_double = precision == ScalarType::float64;
-  const double work = pairs(set) * (set.has_field ? 1.8 : 1);
+  const double work = pairs(set) * cost_of_pair(set) * (set.has_field ? 1.8 : 1);
   const double charges = 32 * static_cast<double>(set.charges());
   job.cpu += work * slowness / (is_double ? 0.9e9 : 3.5e9);
   job.gpu += work / (is_double ? 0.8e12 : 1.6e12) +
@@ -71,7 +74,7 @@ void add(Estimate& job, const PotentialSet& set, ScalarType precision, const Ver
 void add(Estimate& job, const PairEnergySet& set, ScalarType precision, const VerifyMode& verify, double slowness) {
   const bool is_double = precision == ScalarType::float64;
   // Potentials of one group at the other, or of each at each.
-  const double work = pairs(set), potentials = work * (set.has_groups && !set.per_charge ? 1 : 2);
+  const double work = pairs(set) * cost_of_pair(set), potentials = work * (set.has_groups && !set.per_charge ? 1 : 2);
   const double charges = 32 * static_cast<double>(set.charges());
   job.cpu += potentials * slowness / (is_double ? 0.9e9 : 3.5e9);
   job.gpu += work / (is_double ? 0.58e12 : 3.2e12) + charges / bytes_per_second;

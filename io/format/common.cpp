@@ -298,7 +298,7 @@ void read_charge_lengths(const InputFile& file, const std::string& group, Charge
                            text_of(unit_in_angstrom) + " angstrom",
                        std::string(row.number.remedy));
     }
-    return angstrom;
+    return angstrom + 0.0;  // -0 is 0
   };
   const std::string with_square = "a length from " + text_of(least_softening) + " to " + text_of(largest_softening) +
                                   " angstrom, whose square is a normal float64";

@@ -309,7 +309,17 @@ def test_bad_widths_are_statuses_of_their_problems(smallbatch, tmp_path):
         np.testing.assert_allclose(v[8:], [0.5, one, *[math.sqrt(2 / math.pi) / 0.5] * 2], rtol=1e-6)
 
 
-def test_generate_import_and_info_know_the_lengths(smallbatch, tmp_path):
+def test_lengths_of_minus_0_are_none(smallbatch, tmp_path):
+    of = problem()
+    lengths = ("softening", "cutoff", "screening_length", "width")
+    with open_problem_file(tmp_path / "p.h5") as file:
+        fill(file, of, dict.fromkeys(lengths, -0.0))
+    smallbatch("run", "p.h5", "-o", "r.h5")
+    smallbatch("verify", "p.h5", "r.h5")
+    check(tmp_path / "r.h5", of, {}, "float32")
+
+
+def test_generate_and_info_know_the_lengths(smallbatch, tmp_path):
     few = ["--charges", 20, "--shape", 4, "--batch", 2]
     smallbatch("generate", "charges", "-o", "s.h5", *few, "--screening-length", 8, "--cutoff", 9)
     smallbatch("generate", "charges", "-o", "w.h5", *few, "--pair-energy", "--width", 0.6)
