@@ -187,7 +187,7 @@ __device__ __forceinline__ void copy_rows(const Arguments<T>& args, Source&& sou
       for (int i = 0; i < L::size; i += at_once) {
         const int row = i + first_row;
         if (L::size % at_once != 0 && row >= L::size) break;
-        const int at = row_begin(args.storage, args.n, row) + column;
+        const int at = (packed ? row * (row + 1) / 2 : row * args.n) + column;
         const bool copied = row < row_end && (!packed || column <= row);
         copy_async_or_zero(&kept<L>(to, s, row, column), from + (copied ? at : 0), copied);
       }

@@ -11,7 +11,7 @@ namespace {
 /// Element (i, j), j <= i where only the lower triangle is stored.
 template <class T>
 __device__ T element(const Arguments<T>& args, std::int64_t system, int i, int j) {
-  return args.a[system * args.a_step + row_begin(args.storage, args.n, i) + j];
+  return args.a[system * args.a_step + (args.storage == Storage::packed_lower ? i * (i + 1) / 2 : i * args.n) + j];
 }
 
 /// Whether a number of the right-hand sides is not finite. The whole warp calls.

@@ -77,7 +77,7 @@ __device__ __forceinline__ void copy_as_stored(const Arguments<T>& args, Source&
   for (int s = thread / width; s < L::systems; s += at_once) {
     const T* const from = source(s);
     const int n = size(s), skipped = beyond_piece(from);
-    const int end = skipped + row_begin(args.storage, args.n, n);
+    const int end = skipped + (args.storage == Storage::packed_lower ? n * (n + 1) / 2 : n * args.n);
     T* const to = memory + s * args.kept_step;
     if (args.vectors) {
 #pragma unroll 4

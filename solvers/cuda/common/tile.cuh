@@ -187,7 +187,7 @@ template <class T, class L, class Source>
 __device__ __forceinline__ void stage_numbers(const Arguments<T>& args, Source&& source, TileMemory<T, L>& memory,
                                               int first_row = 0, int end_row = L::size) {
   const bool packed = args.storage == Storage::packed_lower;
-  const int numbers = row_begin(args.storage, args.n, args.n);
+  const int numbers = packed ? args.n * (args.n + 1) / 2 : args.n * args.n;
   float columns;
   asm volatile("rcp.approx.f32 %0, %1;" : "=f"(columns) : "f"(static_cast<float>(args.n)));
 #pragma unroll 1
@@ -196,7 +196,7 @@ __device__ __forceinline__ void stage_numbers(const Arguments<T>& args, Source&&
 #pragma unroll 2
     for (int e = threadIdx.x; e < numbers; e += warp_lanes) {
       const int row = packed ? packed_row(e) : static_cast<int>((static_cast<float>(e) + 0.5F) * columns);
-      const int column = e - row_begin(args.storage, args.n, row);
+      const int column = e - (packed ? row * (row + 1) / 2 : row * args.n);
       if (row < first_row || row >= end_row) continue;
       copy_async<1>(&staged<L>(memory.matrix[s], s, row, column), from + e);
     }

@@ -56,13 +56,13 @@ __device__ __forceinline__ void copy_systems(const Arguments<float>& args, unsig
     visit_pieces(args.a_step, systems, [&](int at, std::int64_t e) { copy_async<P>(to + at, from + e); });
   } else {
     const bool packed = args.storage == Storage::packed_lower;
-    const int numbers = row_begin(args.storage, args.n, args.n);
+    const int numbers = packed ? args.n * (args.n + 1) / 2 : args.n * args.n;
 #pragma unroll 1
     for (int s = 0; s < systems; ++s)
 #pragma unroll 1
       for (int e = fresh(threadIdx.x); e < numbers; e += warp_lanes) {
         const int row = packed ? packed_row(e) : e / args.n;
-        const int column = e - row_begin(args.storage, args.n, row);
+        const int column = e - (packed ? row * (row + 1) / 2 : row * args.n);
         copy_async<1>(to + place(first_place(s), (row * N + column) / P) + column % P, from + s * args.a_step + e);
       }
   }

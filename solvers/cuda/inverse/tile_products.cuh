@@ -65,7 +65,8 @@ __device__ __forceinline__ Vector<T, 2> read_pair(const Arguments<T>& args, cons
         const int c = column + h;
         const bool swapped = args.storage != Storage::dense && c > row;
         const int i = swapped ? c : row, j = swapped ? row : c;
-        if (row < args.n && c < args.n) pair.value[h] = a[row_begin(args.storage, args.n, i) + j];
+        const int place = (args.storage == Storage::packed_lower ? i * (i + 1) / 2 : i * args.n) + j;
+        if (row < args.n && c < args.n) pair.value[h] = a[place];
       }
     }
     return pair;

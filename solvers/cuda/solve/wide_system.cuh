@@ -138,7 +138,7 @@ struct Wide {
   [[nodiscard]] __device__ int lane() const { return row % warp_lanes; }
   [[nodiscard]] __device__ int exponent() const { return far ? memory.exponent[row] : 0; }
   [[nodiscard]] __device__ const T* row_of_a(int i) const {
-    return args.a + system * args.a_step + row_begin(args.storage, args.n, i);
+    return args.a + system * args.a_step + (args.storage == Storage::packed_lower ? i * (i + 1) / 2 : i * args.n);
   }
 };
 
