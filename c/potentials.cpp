@@ -104,7 +104,7 @@ PotentialOptions options_of(const smallbatch_potential_options* options) {
   return result;
 }
 
-/// What of a call the host knows wherever its arrays lie: the options, whether there are widths, the lattices' shape.
+/// Checks what the host knows without the arrays: the options, whether there are widths, the lattices' shape.
 void check_without_arrays(const ChargesCall& call, const TargetBatch& targets, const PotentialOptions& options) {
   ChargeBatch charges;  // none
   charges.width = call.width;

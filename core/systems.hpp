@@ -29,8 +29,8 @@ enum class Storage {
   packed_lower  ///< n(n+1)/2 numbers, the lower triangle by rows: (0,0), (1,0), (1,1), (2,0), ...
 };
 
-/// Where row i of a matrix of n rows begins, and for i = n how many numbers it has. Element (i, j), j <= i, follows j
-/// places later.
+/// Returns the place of row i's first number; for i = n that is the matrix's size. Element (i, j), j <= i, stands j
+/// places after it.
 template <class Index>
 constexpr Index row_begin(Storage storage, Index n, Index i) {
   return storage == Storage::packed_lower ? i * (i + 1) / 2 : i * n;

@@ -12,8 +12,7 @@
 //     |U - U_exact| <= f sum |q_i q_j|/rho_ij (2^-22 + 2^-23 L/rho_ij)
 // over the same pairs, and with 2^-50 and 2^-51 in double precision; half of that over its pairs for a charge's energy.
 // With softening, screening, widths and a cut-off it changes as V's bound in potential.hpp does, over the pairs with
-// r_ij < 1.01 c; what comes to that bound for each charge comes to this one for each pair, times a
-// charge.
+// r_ij < 1.01 c. What is added there per charge is added here per pair, times a charge.
 // These bounds hold as those of potential.hpp do.
 //
 // Pairs of points nearer than singular_distance_of_points are infinities of the sign of f q_i q_j, or left out, as the

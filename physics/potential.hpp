@@ -65,7 +65,7 @@ constexpr InteractionKind interaction_kind(const ChargeBatch& charges, const Pot
 ///
 /// Screened terms may fall below the range of numbers. A bound therefore counts (1 + x_i) exp(-x_i), and E's factor,
 /// as at least 2^-100 in single and 2^-960 in double precision. To it come f 2^-110 and f 2^-1000 for each charge;
-/// f 2^-480 where a softening or a lattice's spacing is below 2^-180 angstrom.
+/// f 2^-480 where a softening is below 2^-200 angstrom or a lattice's spacing below 2^-180.
 ///
 /// The first terms hold for roundings that do not all go one way. Where up to 15 charges in a row (63 where E is
 /// concerned) each give less than half a unit in the last place of what one beside them gives, and all have one sign,

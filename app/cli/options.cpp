@@ -238,7 +238,7 @@ class GenerateSpdCommand final : public Command {
       const bool is_packed = packed_ != Uplo::both;
       if (is_packed && is_given("--uplo")) refuse_option_with("--uplo", "packed triangles, which --storage names");
       if (packed_ == Uplo::upper && is_given("--sizes"))
-        refuse_option_with("--sizes", "--storage packed_upper, whose rows would begin in two places");
+        refuse_option_with("--sizes", "--storage packed_upper, whose rows begin elsewhere for each size");
       spd_.is_upper = (is_packed ? packed_ : uplo_) == Uplo::upper;
       spd_.shape.storage = is_packed             ? Storage::packed_lower
                            : uplo_ == Uplo::both ? Storage::dense

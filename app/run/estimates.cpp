@@ -57,7 +57,7 @@ void add(Estimate& job, const SolveSet& set, ScalarType /*precision*/, const Ver
   job.read += bytes / bytes_per_second;
 }
 
-/// How long a pair takes, by that of point charges: about as much more on every backend as for the referee.
+/// The cost of a pair relative to point charges, about alike on all backends and for the referee.
 double cost_of_pair(const ChargesOfSet& set) { return set.is_gaussian() ? 5 : set.screening_length > 0 ? 3 : 1; }
 
 void add(Estimate& job, const PotentialSet& set, ScalarType precision, const VerifyMode& verify, double slowness) {

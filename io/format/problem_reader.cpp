@@ -206,7 +206,7 @@ struct ProblemReader::Impl {
     }
   }
 
-  /// Which triangles are looked at; says whether the set tells.
+  /// Reads uplo. Returns whether the set has it.
   bool read_uplo(const std::string& group, SolveSet& set) const {
     const auto uplo = file.string(group, "uplo");
     if (!uplo) return false;
@@ -249,7 +249,8 @@ struct ProblemReader::Impl {
     return true;
   }
 
-  /// Refuses what may be one dense matrix or many packed triangles, unless the set, b or the numbers tell.
+  /// Refuses what may be one dense matrix or many packed triangles, unless the set, b or the numbers tell. Numbers tell
+  /// nothing where one triangle alone is filled.
   void read_storage(const std::string& group, SolveSet& set, const DatasetInfo& matrices) const {
     const bool has_uplo = read_uplo(group, set);
     const std::string found = matrices.type_name + " " + shape_text(matrices.shape);
@@ -265,26 +266,28 @@ struct ProblemReader::Impl {
       throw file.error(group + "@storage",
                        "A, " + found + ", is understood as " + systems_text(set) + ": expected " + quoted(expected) +
                            ", found " + quoted(*storage),
-                       !is_known   ? "Set the one that is so, or remove the attribute."
+                       !is_known ? "Set the one that is so, or remove the attribute."
+                       : is_packed && *storage != storage_dense
+                           ? "The attribute uplo names the other triangle: correct one of them."
                        : is_square ? "Store one dense matrix as " + one + "."
                                    : "Store A as its set says, or remove the attribute.");
     }
+    const std::string set_storage =
+        "set the attribute storage of the set to " + (set.is_upper ? storage_packed_upper : storage_packed) + ".";
     if (const std::int64_t n = is_packed ? square_root(matrices.shape[1]) : 0;
-        n > 1 && !is_square && !has_b && set.batch > 0 && is_symmetric(group + "/A", set, n)) {
+        n > 1 && !is_square && !has_b && set.batch > 0 && (has_uplo || is_symmetric(group + "/A", set, n))) {
       throw file.error(group + "/A", found + " may be " + systems_text(set) + ", or dense matrices that are flattened",
-                       "Store those as A" + reshape_text(n) + ", or set the attribute storage of the set to " +
-                           storage_packed + ".");
+                       "Store those as A" + reshape_text(n) + ", or " + set_storage);
     }
     if (!is_square || set.shape.n == 1) return;
     if (has_b) {
       const auto& b = file.dataset(group + "/b").shape;
-      if (b.size() == 3 ||
-          (b == std::vector{set.batch, std::int64_t{set.shape.n}} && !is_symmetric(group + "/A", set, set.batch)))
+      if (b.size() == 3 || (b == std::vector{set.batch, std::int64_t{set.shape.n}} && !has_uplo &&
+                            !is_symmetric(group + "/A", set, set.batch)))
         return;
     }
-    throw file.error(
-        group + "/A", found + " may be " + systems_text(set) + ", or one dense matrix",
-        "Store one matrix as " + one + ", or set the attribute storage of the set to " + storage_packed + ".");
+    throw file.error(group + "/A", found + " may be " + systems_text(set) + ", or one dense matrix",
+                     "Store one matrix as " + one + ", or " + set_storage);
   }
 
   void open_set(SolveSet& set) {
@@ -340,7 +343,7 @@ struct ProblemReader::Impl {
     }
     open_sizes(group, set);
     if (set.shape.has_sizes && set.is_upper && set.shape.storage == Storage::packed_lower) {
-      throw file.error(group + "/size", "packed upper triangles of smaller systems may begin each row in two places",
+      throw file.error(group + "/size", "rows of a packed upper triangle begin elsewhere for a smaller size than for n",
                        "Store lower triangles, or dense matrices.");
     }
     warn_of_unused(group, names_of(solve_set_table.datasets));
@@ -681,8 +684,8 @@ struct ProblemReader::Impl {
     return hash_rows("points", start.problem + first, block.point_offset, bytes_of_point, block.point.data());
   }
 
-  /// Groups (as std::int64_t, in which each differs), atomic numbers or widths of a range of the set's charges, which
-  /// are those of some frames where they come from a trajectory.
+  /// Reads one number per charge: a group (as std::int64_t, in which each differs), an atomic number or a width.
+  /// Trajectories have one per place, for all frames.
   template <class Values>
   void read_one_per_charge(const std::string& name, const ChargeSource& source, const AxisRange& charges,
                            const AxisRange& frames, Values& values) const {
@@ -770,18 +773,18 @@ std::uint64_t ProblemReader::read(const SolveSet& set, std::int64_t first, std::
   block.resize(set.shape, count);
   block.first = first;
   std::atomic<std::uint64_t> hash{0};
-  const auto rows_of = [&](const char* name, std::int64_t numbers, T* values) {
-    return InputFile::Rows<T>{group + "/" + name, values, [&, name, numbers, values](std::int64_t row, auto rows) {
-                                T* const begin = values + row * numbers;
-                                hash += hash_rows(name, systems.first + row, rows,
-                                                  static_cast<std::size_t>(numbers) * sizeof(T), begin);
-                                if (set.is_upper && values == block.a.data())
-                                  exchange_triangles(set.shape, TrianglesFrom::upper, rows, begin);
-                              }};
+  const auto rows_of = [&](const char* name, std::int64_t numbers, T* values, bool is_upper) {
+    return InputFile::Rows<T>{
+        group + "/" + name, values, [&, name, numbers, values, is_upper](std::int64_t row, auto rows) {
+          T* const begin = values + row * numbers;
+          hash += hash_rows(name, systems.first + row, rows, static_cast<std::size_t>(numbers) * sizeof(T), begin);
+          if (is_upper)  // each row comes here once
+            exchange_triangles(set.shape, TrianglesFrom::upper, rows, begin);
+        }};
   };
-  const auto a = rows_of("A", set.shape.matrix_size(), block.a.data());
+  const auto a = rows_of("A", set.shape.matrix_size(), block.a.data(), set.is_upper);
   if (set.shape.nrhs > 0)
-    impl_->file.read_together({systems}, {a, rows_of("b", set.shape.rhs_size(), block.b.data())});
+    impl_->file.read_together({systems}, {a, rows_of("b", set.shape.rhs_size(), block.b.data(), false)});
   else
     impl_->file.read_together({systems}, {a});
   if (!set.shape.has_sizes) return hash;

@@ -26,9 +26,10 @@ void for_places(int n, Visit visit) {
 template <class T>
 void exchange_triangles(const SpdShape& shape, TrianglesFrom from, std::int64_t count, T* a) {
   const std::int64_t size = shape.matrix_size();
-  std::vector<T> before(static_cast<std::size_t>(shape.storage == Storage::packed_lower ? size : 0));
+  const bool is_packed = shape.storage == Storage::packed_lower;
+  std::vector<T> before(static_cast<std::size_t>(is_packed ? size : 0));
   for (T* const end = a + count * size; a != end; a += size) {
-    if (before.empty()) {
+    if (!is_packed) {
       transpose(shape.n, a);
       continue;
     }

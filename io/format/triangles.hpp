@@ -8,11 +8,11 @@
 
 namespace smallbatch {
 
-/// Which triangles a move begins with.
+/// The triangle that matrices hold before the exchange.
 enum class TrianglesFrom { upper, lower };
 
-/// Makes lower triangles of `count` matrices' upper ones, or the other way round, in place. Dense matrices become their
-/// transposes; packed triangles stay packed by rows.
+/// Exchanges the triangles of `count` matrices in place. Dense matrices become their transposes; packed triangles stay
+/// packed by rows.
 template <class T>
 void exchange_triangles(const SpdShape& shape, TrianglesFrom from, std::int64_t count, T* a);
 

@@ -60,8 +60,8 @@ class H5mdParticles {
   /// Frames [first, first + count), one after the other: position (particles, 3) and charge (particles), in these
   /// units.
   void read(std::int64_t first, std::int64_t count, double* position, double* charge) const;
-  /// Of `numbers`, of which each place has one for all frames, that of each particle of those frames. To be called
-  /// after expect_one_order().
+  /// `numbers` has one for each place. `values` gets that of each particle of those frames. To be called after
+  /// expect_one_order().
   template <class Values>
   void spread(const Values& numbers, std::int64_t first, std::int64_t count, Values& values) const {
     values.clear();

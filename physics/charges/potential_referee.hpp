@@ -27,8 +27,8 @@ inline constexpr double field_bound_factor = 4, softening_bound_factor = 2, cuto
 constexpr double least_screening(ScalarType precision) {
   return precision == ScalarType::float32 ? 0x1p-100 : 0x1p-960;
 }
-/// How much of a screened charge's part may be lost below the range of what it is summed in, in e/angstrom and
-/// e/angstrom^2: `least_rho` as small makes double precision count charges in large units.
+/// What underflow may cost per screened charge, in e/angstrom and e/angstrom^2. Below this `least_rho` double precision
+/// counts charges in large units, and loses more.
 constexpr double least_screened_term(ScalarType precision, double least_rho) {
   return precision == ScalarType::float32 ? 0x1p-110 : least_rho < 0x1p-200 ? 0x1p-480 : 0x1p-1000;
 }

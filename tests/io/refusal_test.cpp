@@ -195,7 +195,7 @@ const std::vector<Refusal>& solve_refusals() {
          f.attribute("/solve/s", "storage", "packed_upper");
          f.dataset("/solve/s/size", {3}, std::vector<std::int32_t>{1, 2, 2});
        },
-       {"/solve/s/size", "packed upper triangles", "Store lower triangles"}},
+       {"/solve/s/size", "packed upper triangle", "Store lower triangles"}},
       {"compute_unknown",
        [](RawHdf5& f) { f.attribute("/solve/s", "compute", "determinant"); },
        {"/solve/s@compute", "expected \"log_determinant\"", "found \"determinant\""}},
@@ -377,6 +377,27 @@ void write_systems(const std::string& path, const testing::Shape& a, const testi
   file.dataset("/solve/s/A", a, zeros(a));
   if (!b.empty()) file.dataset("/solve/s/b", b, zeros(b));
   if (!storage.empty()) file.attribute("/solve/s", "storage", storage);
+}
+
+/// With uplo one triangle alone is filled, so that numbers which are not symmetric tell nothing.
+TEST_F(RefusedFile, shapes_that_triangles_and_matrices_share_with_uplo) {
+  struct Case {
+    testing::Shape a, b;
+  };
+  for (const Case& one : {Case{{3, 3}, {3, 2}}, {{6, 6}, {6, 3}}, {{36, 36}, {36, 8}}, {{3, 3}, {}}, {{5, 36}, {}}})
+    for (const std::string uplo : {"lower", "upper"}) {
+      {
+        RawHdf5 file(path("p.h5"));
+        file.attribute("/", "smallbatch_format", std::vector<std::int32_t>{1, 9});
+        file.dataset("/solve/s/A", one.a, counted<double>(one.a[0] * one.a[1]));
+        if (!one.b.empty()) file.dataset("/solve/s/b", one.b, counted<double>(one.b[0] * one.b[1]));
+        file.attribute("/solve/s", "uplo", uplo);
+      }
+      expect_error(ErrorKind::bad_input, {"/solve/s/A", "may be", "storage", "packed_" + uplo},
+                   [&] { ProblemReader{path("p.h5")}; });
+      RawHdf5(path("p.h5"), RawHdf5::Mode::change).attribute("/solve/s", "storage", "packed_" + uplo);
+      EXPECT_EQ(ProblemReader(path("p.h5")).solve_sets().at(0).is_upper, uplo == "upper");
+    }
 }
 
 /// One n x n matrix, with or without right-hand sides, has the shape of n packed triangles where n = m(m+1)/2; zeros

@@ -53,7 +53,7 @@ template <class Lanes, class T, class Vector>
   return {value, multiply_add<Lanes>(Lanes::smaller(x, Vector{} + T{1000}), value, value)};
 }
 
-/// The least L^2: (1.25/sqrt(2))^2. The least m^2 is as much of 2 w^2.
+/// The least L^2: (1.25/sqrt(2))^2. The least m^2 is 0.78125 times 2 w^2.
 template <class T>
 inline constexpr T least_gaussian_length2 = 0.78125;
 

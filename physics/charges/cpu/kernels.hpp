@@ -62,7 +62,7 @@ struct DoubleTargets {
   int count = 0;
   alignas(64) double x[targets_per_call], y[targets_per_call], z[targets_per_call];
   alignas(64) double x_low[targets_per_call], y_low[targets_per_call], z_low[targets_per_call];
-  alignas(64) std::int64_t own[targets_per_call];  ///< as in SingleTargets; looked at where leave_own_out
+  alignas(64) std::int64_t own[targets_per_call];  ///< as in SingleTargets; -1 unless leave_own_out
   bool leave_own_out = false;
   alignas(64) double spread[targets_per_call];
 };

@@ -38,7 +38,7 @@ struct Constants {
     softening2 = static_cast<T>(interaction.softening * interaction.softening);
     inverse_cutoff2 = static_cast<T>(c2 > 0 ? 1 / c2 : 0);
     const double per_length = interaction.screening_length > 0 ? 1 / interaction.screening_length : 0;
-    // No float is as small a distance as such a length.
+    // Distances in float are never that small, so that the limit changes nothing.
     per_screening_length = static_cast<T>(sizeof(T) == 4 && per_length > 0x1p70 ? 0x1p70 : per_length);
   }
 };
@@ -306,7 +306,7 @@ void sum_double_of(const DoubleCharges& charges, const ListedSums& listed, const
   }
 }
 
-/// Of targets that are no charges.
+/// How targets lie that are no charges.
 Lie lie_of(const SingleTargets& targets) {
   for (int i = 1; i < targets.count; ++i)
     if (targets.y[i] != targets.y[0] || targets.z[i] != targets.z[0]) return Lie::lattice;
@@ -320,8 +320,8 @@ Lie lie_of(const DoubleTargets& targets) {
   return Lie::row;
 }
 
-/// The one of the loops that a call asks for. Of point charges alone it depends on how the targets lie: other terms
-/// take so long that it gains nothing.
+/// The loop that a call asks for. Only loops for point charges depend on how targets lie: other terms take too long to
+/// gain from it.
 template <class Lanes, InteractionKind kind, bool field, bool truncated>
 constexpr auto single_by_targets(Lie lie) {
   if constexpr (kind == InteractionKind::plain) {

@@ -73,8 +73,7 @@ constexpr auto exponential_series() {
   }
   return series;
 }
-/// exp(-x) for x >= 0; 0 where it is below the normal numbers: 2^-n times a power series of what is left, up to
-/// ln(2)/2.
+/// exp(-x) for x >= 0, as 2^-n times a power series of what is left, up to ln(2)/2. It is 0 below the normal numbers.
 template <class Lanes, class T, class Vector>
 [[gnu::always_inline]] inline Vector exp_of_minus(Vector x) {
   using Bits = decltype(x < x);
@@ -85,7 +84,7 @@ template <class Lanes, class T, class Vector>
   constexpr T per_ln2 = static_cast<T>(1.4426950408889634);
   constexpr auto series = exponential_series<T>();
   const Vector some = Lanes::smaller(x, Vector{} + largest);
-  // Beside to_integer a number has the last place 1, and its bits count up with it.
+  // Adding to_integer rounds to an integer, which then stands in the lowest bits.
   const Vector beside = multiply_add<Lanes>(some, per_ln2, to_integer), n = beside - to_integer;
   const Vector rest = multiply_add<Lanes>(n, ln2_low, multiply_add<Lanes>(n, ln2_high, -some));
   const Bits zero = reinterpret_cast<Bits>(Vector{} + to_integer), integer = reinterpret_cast<Bits>(beside) - zero;

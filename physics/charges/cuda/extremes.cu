@@ -14,7 +14,7 @@ namespace smallbatch {
 
 namespace {
 
-/// How near a charge may be to a target that it is not on, or how narrow.
+/// A lower limit of all distances off the target, and of all widths.
 __host__ __device__ double least_length_of(const ChargeBatch& charges, double singular_distance) {
   return charges.width == nullptr ? singular_distance : fmin(singular_distance, least_width);
 }

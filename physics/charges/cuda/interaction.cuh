@@ -86,7 +86,8 @@ __host__ __device__ __forceinline__ Action<T> cut_off(const Action<T>& whole, co
   return {w * w * whole.g, w * fma(w, whole.force, 4 * per_cutoff2 * (whole.g * root.rho))};
 }
 
-/// What action() needs: 1/l, or a of 2 w^2; of a point, too, a number that squares do not hold.
+/// Returns 1/length, limited, for the length l or sqrt(2) w. For a point its square overflows, so that it counts as
+/// far.
 template <class T>
 inline constexpr double largest_per_length = sizeof(T) == sizeof(float) ? 0x1p100 : 0x1p511;
 template <class T>

@@ -18,7 +18,7 @@ namespace {
 
 constexpr int target_threads = 128;
 
-/// In info until it is finished, above a count of singular places.
+/// Flags in the upper bits of info until FinishTargets runs. The lower bits count singular places.
 enum Mark : unsigned {
   is_faulty = 1U << 31,
   is_not_finite = 1U << 30,     // beside is_faulty
@@ -60,7 +60,7 @@ struct Targets {
   }
 };
 
-/// What is wrong with one charge, or with one point after them; and of lattices, whether the charge is on a point.
+/// Checks one charge, or one point after them. On lattices it also counts the charges that lie on a point.
 template <class T>
 struct TargetCheck {
   ChargeBatch charges;

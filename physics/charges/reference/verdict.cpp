@@ -96,6 +96,7 @@ std::string potential_criterion(const PotentialOptions& options, ScalarType prec
     const double on = bounds.of_terms * (options.softening > 0 ? softening_bound_factor : 1);
     return " (" + bound_text(factor * on) + " + " + bound_text(factor * bounds.of_distances) + " L/" + words.m + ")";
   };
+  std::string definitions_of_pairs;
   std::string text = "|V - V*| <= " + f + " sum_i |q_i|" + screening + "/" + r + relative(1);
   if (with_field)
     text += ", |E_k - E_k*| <= " + f + " sum_i |q_i|" + field_screening + "/" +
@@ -104,8 +105,9 @@ std::string potential_criterion(const PotentialOptions& options, ScalarType prec
     const CriterionWords of_pairs(options, with_widths, "ij");
     text += ", |U - U*| <= f sum |q_i q_j|" + of_pairs.screening + "/" + (with_widths ? "rho_ij " : "r_ij ") +
             bound_text(energy_bound);
+    definitions_of_pairs = of_pairs.definitions;
   }
-  return text + " against direct summation with Eigen in double precision" + definitions;
+  return text + " against direct summation with Eigen in double precision" + definitions + definitions_of_pairs;
 }
 
 template double potential_error_over_bound(const PotentialBlock<float>&, std::int64_t, bool, const ReferencePotential&,
