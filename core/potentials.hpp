@@ -63,6 +63,8 @@ constexpr bool is_screening_length(double length) { return is_softening(length);
 
 /// A charge with a smaller width (angstrom) is a point.
 inline constexpr double least_width = 0x1p-480;
+/// The least rho of a Gaussian charge, in widths. No g exceeds sqrt(2/pi)/w, which is just below 1/(1.25 w).
+inline constexpr double gaussian_length_in_widths = 1.25;
 
 /// Spacings of lattices (angstrom) from here on: the square of 1e-6 of it, at which a charge lies on a point, is a
 /// normal double.
@@ -82,6 +84,14 @@ struct ChargeBatch {
   const std::int8_t* group = nullptr;  ///< (total): 1 and 2 for the two groups of an interaction energy; may be null
   const double* width = nullptr;       ///< (total), angstrom: of Gaussian charges, 0: a point; null: all are points
 };
+
+/// The charges of a block: groups and widths where it has some.
+template <class Block>
+ChargeBatch charges_of_block(const Block& block) {
+  const auto if_any = [](const auto& values) { return values.empty() ? nullptr : values.data(); };
+  return {block.count,         block.offset.data(), block.position.data(),
+          block.charge.data(), if_any(block.group), if_any(block.width)};
+}
 
 /// One lattice per problem, all of one shape: point (i,j,k) of problem p lies at origin[p] + (i,j,k) * spacing[p],
 /// angstrom. Only the xy-planes first_plane .. first_plane + plane_count - 1 of each lattice are asked for.
@@ -196,14 +206,7 @@ struct PotentialBlock {
     summary.resize(targets == TargetKind::lattice ? problems * static_cast<std::size_t>(plane_count) : problems);
     energy.resize(wants_energy ? problems : 0);
   }
-  [[nodiscard]] ChargeBatch charges() const {
-    return {count,
-            offset.data(),
-            position.data(),
-            charge.data(),
-            group.empty() ? nullptr : group.data(),
-            width.empty() ? nullptr : width.data()};
-  }
+  [[nodiscard]] ChargeBatch charges() const { return charges_of_block(*this); }
   [[nodiscard]] LatticeBatch lattice() const {
     return {shape, origin.data(), spacing.data(), first_plane, plane_count};
   }

@@ -18,9 +18,6 @@ namespace smallbatch {
 /// 1 over the large unit of charges, in e.
 inline constexpr double per_large_unit = 0x1p-540;
 
-/// The least rho of a Gaussian charge, in widths: sqrt(2/pi)/w, its largest g, is a little less than 1 over it.
-inline constexpr double gaussian_length_in_widths = 1.25;
-
 /// How near a charge may come to a target that it does not lie on, or rho to 0.
 constexpr double least_distance(const PotentialOptions& options, double singular_distance) {
   return options.softening > 0 ? options.softening : singular_distance;

@@ -42,7 +42,7 @@ __global__ void __launch_bounds__(judging_threads)
     const double width = charges.width == nullptr || charges.width[i] < least_width ? 0 : charges.width[i];
     const bool on_point = options.softening == 0 && width == 0 && r2 < singular2;
     const double rho = on_point ? place.smallest_spacing() : sqrt(fma(options.softening, options.softening, r2));
-    largest.add(fabs(charges.charge[i]), fmax(rho, 1.25 * width), options);
+    largest.add(fabs(charges.charge[i]), fmax(rho, gaussian_length_in_widths * width), options);
   }
   largest =
       add_over_block<judging_threads>(largest, [](LargestValues& sum, const LargestValues& more) { sum.add(more); });

@@ -12,7 +12,8 @@ namespace smallbatch {
 
 /// The names of a sentence; `of`, "i" or "ij", is the index of its sum.
 struct CriterionWords {
-  std::string f = "f", r = "r_", m, screening, field_screening, definitions;
+  std::string f = "f", r = "r_", m, screening, field_screening;
+  std::string of_softening, of_interaction, of_cutoff;  ///< definitions
 
   CriterionWords(const PotentialOptions& options, bool with_widths, const std::string& of) {
     const bool is_screened = options.screening_length > 0;
@@ -22,18 +23,18 @@ struct CriterionWords {
     if (options.softening > 0 || with_widths) r = "rho_";
     r += of;
     m = options.cutoff > 0 ? "m_" + of : r;
-    if (options.softening > 0) definitions += ", rho^2 = r^2 + softening^2";
+    if (options.softening > 0) of_softening = ", rho^2 = r^2 + softening^2";
     if (with_widths)
-      definitions += ", rho_" + of + " the larger of r_" + of + " and " + number_text(least_length_in_widths) +
-                     (of == "ij" ? " sqrt(width_i^2 + width_j^2)" : " width_i");
+      of_interaction = ", rho_" + of + " the larger of r_" + of + " and " + number_text(gaussian_length_in_widths) +
+                       (of == "ij" ? " sqrt(width_i^2 + width_j^2)" : " width_i");
     if (is_screened) {
       screening = " (1 + x_" + of + ") exp(-x_" + of + ")";
       field_screening = " (1 + x_" + of + ")^2 exp(-x_" + of + ")";
-      definitions += ", x_" + of + " = " + r + "/screening_length";
+      of_interaction = ", x_" + of + " = " + r + "/screening_length";
     }
     if (options.cutoff > 0)
-      definitions += ", m_" + of + " the smaller of " + r + " and the cut-off, sums over the " +
-                     (of == "ij" ? "pairs" : "charges") + " within " + bound_text(bound_reach_in_cutoffs) + " cut-offs";
+      of_cutoff = ", m_" + of + " the smaller of " + r + " and the cut-off, sums over the " +
+                  (of == "ij" ? "pairs" : "charges") + " within " + bound_text(bound_reach_in_cutoffs) + " cut-offs";
   }
 };
 

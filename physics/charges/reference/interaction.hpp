@@ -21,10 +21,8 @@ struct Shares {
   Number value{1}, slope{1}, value_bound{1}, slope_bound{1};
 };
 
-/// The least m of a Gaussian charge, in widths: sqrt(2/pi)/w, which no g exceeds, is a little less than 1 over it.
-constexpr double least_length_in_widths = 1.25;
-/// From here on, in sqrt(2) widths, a Gaussian charge is a point.
-constexpr double far_in_widths = 7;
+/// From this t on a Gaussian charge is a point.
+constexpr double far_from_gaussian = 7;
 
 /// With x = rho/l; `least` is the least bound.
 template <class Number>
@@ -49,8 +47,8 @@ Number gaussian_slope(Number t) {
 /// With t = r/(sqrt(2) w).
 template <class Number>
 Shares<Number> gaussian_shares(Number t) {
-  if (t >= far_in_widths) return {};
-  const Number length = std::max(t, static_cast<Number>(least_length_in_widths) / std::numbers::sqrt2_v<Number>);
+  if (t >= far_from_gaussian) return {};
+  const Number length = std::max(t, static_cast<Number>(gaussian_length_in_widths) / std::numbers::sqrt2_v<Number>);
   const Number value = t > 0 ? std::erf(t) / t : 2 * std::numbers::inv_sqrtpi_v<Number>;
   return {value * length, gaussian_slope(t) * (length * length * length), 1, 1};
 }
@@ -65,7 +63,7 @@ template <class Number>
 Action<Number> action_of(InteractionKind kind, Number r2, Number softening2, Number width2, Number per_screening_length,
                          Number least_bound) {
   if (kind == InteractionKind::gaussian) {
-    const Number m2 = std::max(r2, static_cast<Number>(least_length_in_widths * least_length_in_widths) * width2);
+    const Number m2 = std::max(r2, static_cast<Number>(gaussian_length_in_widths * gaussian_length_in_widths) * width2);
     return {width2 > 0 ? gaussian_shares(std::sqrt(r2 / (2 * width2))) : Shares<Number>{}, std::sqrt(m2)};
   }
   const Number rho = std::sqrt(r2 + softening2);

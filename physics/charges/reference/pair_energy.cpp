@@ -14,6 +14,7 @@
 #include "core/not_finite.hpp"
 #include "core/parallel.hpp"
 #include "physics/charges/pair_energy_backends.hpp"
+#include "physics/charges/pair_energy_range.hpp"
 #include "physics/charges/pair_energy_referee.hpp"
 #include "physics/charges/potential_checks.hpp"
 #include "physics/charges/reference/criterion.hpp"
@@ -25,10 +26,6 @@ namespace {
 
 constexpr double largest_double = std::numeric_limits<double>::max();
 constexpr std::int64_t charges_together = 256;  // that a thread takes at a time
-
-PotentialOptions potentials_of(const PairEnergyOptions& options) {
-  return {options.singular, options.unit_factor, options.softening, options.cutoff, options.screening_length};
-}
 
 /// Charges of one problem: where each lies in it, then what a batch has of them.
 struct Charges {
@@ -114,7 +111,7 @@ class ReferencePairs {
   /// The energies of the rows, where they are wanted, and of the problem where `whole`.
   void add(const Charges& rows, const Charges& sources, bool whole, unsigned threads,
            const std::function<void()>& pause, ReferencePairEnergy& answer) const {
-    PotentialOptions others = potentials_of(options_);
+    PotentialOptions others = potential_options(options_);
     others.singular = Singular::skip;
     others.unit_factor = 1;
     const ChargeBatch batch = sources.batch();
@@ -225,7 +222,7 @@ class EigenPairEnergy final : public PairEnergy {
   [[nodiscard]] std::string description() const override { return "reference eigen"; }
 
   void evaluate(const ChargeBatch& charges, const PairEnergyOptions& options, const PairEnergyResult& result) override {
-    check_potential_call(charges, TargetBatch(), potentials_of(options));
+    check_potential_call(charges, TargetBatch(), potential_options(options));
     for (std::int64_t p = 0; p < charges.count; ++p) {
       const ReferencePairEnergy answer =
           reference_pair_energy(charges, p, options, result.energy_per_charge != nullptr, threads_);
@@ -275,11 +272,12 @@ std::string pair_energy_criterion(const PairEnergyOptions& options, bool with_en
   const PotentialBounds& bounds =
       options.precision == ScalarType::float32 ? pair_energy_bounds_float : pair_energy_bounds_double;
   const double of_terms = bounds.of_terms * (options.softening > 0 ? softening_bound_factor : 1);
-  const CriterionWords words(potentials_of(options), with_widths, "ij");
+  const CriterionWords words(potential_options(options), with_widths, "ij");
   std::string text = "|U - U*| <= " + words.f + " sum |q_i q_j|" + words.screening + "/" + words.r + " (" +
                      bound_text(of_terms) + " + " + bound_text(bounds.of_distances) + " L/" + words.m + ")";
   if (with_energy_per_charge) text += ", and half of that for a charge's pairs";
-  return text + " against direct summation with Eigen in double precision" + words.definitions;
+  return text + " against direct summation with Eigen in double precision" + words.of_softening + words.of_interaction +
+         words.of_cutoff;
 }
 
 std::unique_ptr<PairEnergy> make_reference_pair_energy(unsigned threads) {

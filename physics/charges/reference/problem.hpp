@@ -352,7 +352,7 @@ class ReferenceProblem {
     near2_ = std::pow(1.001 * singular_distance_ + (single ? 0x1p-36 * extent_ : 0), 2);
     if (kind_ == TargetKind::charges) near2_ = std::max(near2_, law_.softening2);
     static const TileLoops fastest = usable_tile_loops().front();
-    loop_ = fastest.loop[single ? 0 : 1][with_field_ ? 1 : 0][truncated ? 1 : 0][static_cast<int>(interaction_)];
+    loop_ = fastest.loop[single ? 0 : 1][with_field_ ? 1 : 0][truncated ? 1 : 0][interaction_];
   }
 
   [[nodiscard]] Place place_of(std::int64_t target) const {
@@ -400,7 +400,7 @@ class ReferenceProblem {
     double potential = 0, field = 0;
     for (Eigen::Index i = 0; i < used_; ++i) {
       const double d = to_lattice(i).matrix().norm();
-      const double rho = is_wide(i)               ? std::max(d, least_length_in_widths * std::sqrt(width2_[i]))
+      const double rho = is_wide(i)               ? std::max(d, gaussian_length_in_widths * std::sqrt(width2_[i]))
                          : options_.softening > 0 ? std::hypot(d, options_.softening)
                          : d < singular_distance_ ? spacing_.minCoeff()
                                                   : d;

@@ -50,13 +50,22 @@ struct TileSums {
 using TileLoop = void (*)(const TileCharges& charges, std::int64_t first, std::int64_t last, const TileTargets& targets,
                           const TileLaw& law, TileSums& sums);
 
+/// One for each kind of interaction.
+struct TileLoopOfKind {
+  TileLoop plain, screened, gaussian;
+
+  [[nodiscard]] TileLoop operator[](InteractionKind kind) const {
+    return kind == InteractionKind::plain ? plain : kind == InteractionKind::screened ? screened : gaussian;
+  }
+};
+
 /// One instruction set.
 struct TileLoops {
   const char* name;
   /// By whether sums are exact (displacements with their low parts, terms and sums that keep what they lose; plain sums
   /// of terms right to some units in the last place are enough for single precision's bounds), whether fields are
-  /// wanted, whether there is a cut-off, and by the kind of interaction.
-  TileLoop loop[2][2][2][3];
+  /// wanted, and whether there is a cut-off.
+  TileLoopOfKind loop[2][2][2];
 };
 
 extern const TileLoops tile_loops_baseline;  ///< runs everywhere

@@ -147,7 +147,7 @@ template <class Lanes>
 template <class Lanes>
 [[gnu::always_inline]] inline Shares<Lanes> gaussian_lanes(const Lanes& t) {
   Shares<Lanes> shares{Lanes::Ones(), Lanes::Ones(), Lanes::Ones(), Lanes::Ones()};
-  if ((t >= far_in_widths).all()) return shares;
+  if ((t >= far_from_gaussian).all()) return shares;
   for (int lane = 0; lane < Lanes::SizeAtCompileTime; ++lane) {
     const Shares<double> one = gaussian_shares(t[lane]);
     shares.value[lane] = one.value;
@@ -188,7 +188,8 @@ void add_charges(const TileCharges& charges, std::int64_t first, std::int64_t la
       [[maybe_unused]] Shares<Lanes> shares{Lanes::Ones(), Lanes::Ones(), Lanes::Ones(), Lanes::Ones()};
       if constexpr (kind == InteractionKind::gaussian) {
         const Lanes width2 = Given(targets.width2 + begin) + charges.width2[i];
-        reciprocal = reciprocal_root(larger_of<Lanes>(r2, least_length_in_widths * least_length_in_widths * width2));
+        reciprocal =
+            reciprocal_root(larger_of<Lanes>(r2, gaussian_length_in_widths * gaussian_length_in_widths * width2));
         shares =
             gaussian_lanes<Lanes>((rounded(r2) / (2 * width2)).min(100).sqrt());  // Eigen's root of infinity is none
       } else {
@@ -261,19 +262,15 @@ void add_charges(const TileCharges& charges, std::int64_t first, std::int64_t la
 }
 
 template <bool exact, bool field, bool cutoff>
-constexpr void set_loops(TileLoops& loops) {
-  auto& by_kind = loops.loop[exact][field][cutoff];
-  by_kind[0] = add_charges<exact, field, cutoff, InteractionKind::plain>;
-  by_kind[1] = add_charges<exact, field, cutoff, InteractionKind::screened>;
-  by_kind[2] = add_charges<exact, field, cutoff, InteractionKind::gaussian>;
-  if constexpr (!cutoff) set_loops<exact, field, true>(loops);
-  if constexpr (!cutoff && !field) set_loops<exact, true, false>(loops);
-  if constexpr (!cutoff && !field && !exact) set_loops<true, false, false>(loops);
-}
+constexpr TileLoopOfKind loop_of_kind{add_charges<exact, field, cutoff, InteractionKind::plain>,
+                                      add_charges<exact, field, cutoff, InteractionKind::screened>,
+                                      add_charges<exact, field, cutoff, InteractionKind::gaussian>};
 constexpr TileLoops loops_named(const char* name) {
-  TileLoops loops{name, {}};
-  set_loops<false, false, false>(loops);
-  return loops;
+  return {name,
+          {{{loop_of_kind<false, false, false>, loop_of_kind<false, false, true>},
+            {loop_of_kind<false, true, false>, loop_of_kind<false, true, true>}},
+           {{loop_of_kind<true, false, false>, loop_of_kind<true, false, true>},
+            {loop_of_kind<true, true, false>, loop_of_kind<true, true, true>}}}};
 }
 
 }  // namespace

@@ -91,23 +91,24 @@ std::string potential_criterion(const PotentialOptions& options, ScalarType prec
                                 bool with_energy, bool with_widths) {
   const PotentialBounds& bounds = precision == ScalarType::float32 ? potential_bounds_float : potential_bounds_double;
   const CriterionWords words(options, with_widths, "i");
-  const auto& [f, r, m, screening, field_screening, definitions] = words;
+  const std::string &f = words.f, &r = words.r, &m = words.m;
   const auto relative = [&](double factor) {
     const double on = bounds.of_terms * (options.softening > 0 ? softening_bound_factor : 1);
-    return " (" + bound_text(factor * on) + " + " + bound_text(factor * bounds.of_distances) + " L/" + words.m + ")";
+    return " (" + bound_text(factor * on) + " + " + bound_text(factor * bounds.of_distances) + " L/" + m + ")";
   };
-  std::string definitions_of_pairs;
-  std::string text = "|V - V*| <= " + f + " sum_i |q_i|" + screening + "/" + r + relative(1);
+  std::string of_interaction = words.of_interaction;
+  std::string text = "|V - V*| <= " + f + " sum_i |q_i|" + words.screening + "/" + r + relative(1);
   if (with_field)
-    text += ", |E_k - E_k*| <= " + f + " sum_i |q_i|" + field_screening + "/" +
+    text += ", |E_k - E_k*| <= " + f + " sum_i |q_i|" + words.field_screening + "/" +
             (m == r ? r + "^2" : "(" + r + " m_i)") + relative(field_bound_factor);
   if (with_energy) {
     const CriterionWords of_pairs(options, with_widths, "ij");
     text += ", |U - U*| <= f sum |q_i q_j|" + of_pairs.screening + "/" + (with_widths ? "rho_ij " : "r_ij ") +
             bound_text(energy_bound);
-    definitions_of_pairs = of_pairs.definitions;
+    of_interaction += of_pairs.of_interaction;
   }
-  return text + " against direct summation with Eigen in double precision" + definitions + definitions_of_pairs;
+  return text + " against direct summation with Eigen in double precision" + words.of_softening + of_interaction +
+         words.of_cutoff;
 }
 
 template double potential_error_over_bound(const PotentialBlock<float>&, std::int64_t, bool, const ReferencePotential&,

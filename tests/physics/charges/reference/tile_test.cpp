@@ -132,8 +132,7 @@ TEST_F(TileLoopsOfAll, AreTrue) {
             for (const auto& [first, last] : {std::pair{0, count}, {3, 4}, {7, 12}}) {
               targets_.count = targets;
               TileSums sums;
-              loops.loop[exact][field][with_cutoff][static_cast<int>(kind)](charges_, first, last, targets_, law_,
-                                                                            sums);
+              loops.loop[exact][field][with_cutoff][kind](charges_, first, last, targets_, law_, sums);
               // Next to nothing where low parts and what operations lose are kept; else as many units as there are
               // additions, of a field's twice that, or three times with the cut-off's second term. Exponential and
               // error functions are right to some units.
@@ -174,7 +173,7 @@ TEST_F(TileLoopsOfAll, OneChargeIsRightToTheLastPlaces) {
       for (int axis = 0; axis < 3; ++axis) targets_.high[axis][0] = high_[axis][0] = 0;
       targets_.high[i % 3][0] = distance;
       TileSums sums;
-      loops.loop[true][false][false][0](charges_, 0, 1, targets_, law_, sums);
+      loops.loop[true][false][false].plain(charges_, 0, 1, targets_, law_, sums);
       const long double expected = static_cast<long double>(charge_[0]) / distance;
       EXPECT_LE(std::abs(sums.potential[0] + static_cast<long double>(sums.potential_lost[0]) - expected),
                 0x1p-60 * std::abs(expected))

@@ -70,6 +70,25 @@ TEST(PotentialCriterion, SaysWhatAnInteractionAdds) {
   EXPECT_NEAR(answer[0].field_bound, 2 / 25.0 * (found[2] + found[3] * 3 / 5), 1e-15);
 }
 
+TEST(PotentialCriterion, DefinesWhatItNamesOfPairsAlone) {
+  for (const double softening : {0.0, 4.0})
+    for (const double cutoff : {0.0, 7.0})
+      for (const double screening_length : {0.0, 2.0})
+        for (const bool with_widths : {false, true}) {
+          if (with_widths && softening + screening_length > 0) continue;
+          const PotentialOptions options{Singular::infinite, 1, softening, cutoff, screening_length};
+          const auto sentence = [&](bool with_energy) {
+            return potential_criterion(options, ScalarType::float32, false, with_energy, with_widths);
+          };
+          const std::string all = sentence(true), plain = sentence(false), against = all.substr(all.find(" against"));
+          EXPECT_EQ(against.find(", x_ij = ") < against.size(), screening_length > 0) << all;
+          EXPECT_EQ(against.find(", rho_ij the larger") < against.size(), with_widths) << all;
+          EXPECT_EQ(against.find("m_ij"), std::string::npos) << all;
+          const bool is_plain = screening_length == 0 && !with_widths;
+          EXPECT_EQ(against == plain.substr(plain.find(" against")), is_plain) << all;
+        }
+}
+
 TEST(PotentialCriterion, SaysHowFarACutoffsBoundReaches) {
   const PotentialOptions options{Singular::infinite, 1, 0, 100};
   const std::string sentence = potential_criterion(options, ScalarType::float32, false, false);
