@@ -46,14 +46,7 @@ struct PairEnergyBlock {
     energy.resize(static_cast<std::size_t>(count));
     energy_per_charge.resize(with_energy_per_charge ? charge.size() : 0);
   }
-  [[nodiscard]] ChargeBatch charges() const {
-    return {count,
-            offset.data(),
-            position.data(),
-            charge.data(),
-            group.empty() ? nullptr : group.data(),
-            width.empty() ? nullptr : width.data()};
-  }
+  [[nodiscard]] ChargeBatch charges() const { return charges_of_block(*this); }
   [[nodiscard]] PairEnergyResult result() {
     return {energy.data(), info.data(), energy_per_charge.empty() ? nullptr : energy_per_charge.data()};
   }

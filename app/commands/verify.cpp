@@ -227,8 +227,7 @@ Singular singular_of(const Files& files) {
 
 template <class T>
 SetOutcome verify_set(const Files& files, const PotentialSet& set, const PotentialSet& results_set) {
-  const PotentialOptions options{singular_of(files), set.unit_factor(), set.softening, set.cutoff,
-                                 set.screening_length};
+  const PotentialOptions options = potential_options(set, singular_of(files));
   PotentialTally<T> tally(set, options, files.options.mode, files.options.threads);
   Progress progress("verify potential/" + set.name, pairs(set));
   PotentialBlock<T> block;
@@ -251,8 +250,7 @@ SetOutcome verify_set(const Files& files, const PotentialSet& set, const Potenti
 }
 
 SetOutcome verify_set(const Files& files, const PairEnergySet& set, const PairEnergySet& results_set) {
-  const PairEnergyOptions options{singular_of(files), results_set.type, set.unit_factor(),
-                                  set.softening,      set.cutoff,       set.screening_length};
+  const PairEnergyOptions options = pair_energy_options(set, singular_of(files), results_set.type);
   PairEnergyTally tally(set, options, files.options.mode, files.options.threads);
   Progress progress("verify pair_energy/" + set.name, static_cast<double>(set.batch));
   PairEnergyBlock block;

@@ -289,16 +289,21 @@ SetOutcome start_outcome(const SolveSet& set) {
   return outcome;
 }
 
+PotentialOptions potential_options(const ChargesOfSet& set, Singular singular) {
+  return {singular, set.unit_factor(), set.softening, set.cutoff, set.screening_length};
+}
+PairEnergyOptions pair_energy_options(const ChargesOfSet& set, Singular singular, ScalarType precision) {
+  return {singular, precision, set.unit_factor(), set.softening, set.cutoff, set.screening_length};
+}
+
 SetOutcome start_outcome(const PotentialSet& set, ScalarType precision) {
   SetOutcome outcome = outcome_of(set);
   outcome.targets = set.targets;
   outcome.has_field = set.has_field;
   outcome.unit = set.output_unit;
-  const PotentialOptions options{Singular::infinite, set.unit_factor(), set.softening, set.cutoff,
-                                 set.screening_length};
-  outcome.verification.criterion =
-      potential_criterion(options, precision, set.has_field, set.has_groups, set.is_gaussian()) +
-      "; V_min, V_max and V_mean are those of V";
+  outcome.verification.criterion = potential_criterion(potential_options(set, Singular::infinite), precision,
+                                                       set.has_field, set.has_groups, set.is_gaussian()) +
+                                   "; V_min, V_max and V_mean are those of V";
   return outcome;
 }
 

@@ -94,6 +94,10 @@ std::string shape_words(const CorrelationSet& set);
 /// Pairs of a block's charges that meet.
 double pairs(const PairEnergyBlock& block);
 
+/// What a set asks of its charges; `singular` and `precision` are the run's.
+PotentialOptions potential_options(const ChargesOfSet& set, Singular singular);
+PairEnergyOptions pair_energy_options(const ChargesOfSet& set, Singular singular, ScalarType precision);
+
 SetOutcome start_outcome(const SolveSet& set);
 SetOutcome start_outcome(const PotentialSet& set, ScalarType precision);
 SetOutcome start_outcome(const PairEnergySet& set, const PairEnergyOptions& options);

@@ -18,6 +18,17 @@ SetJson about(const Set& set, const SetJson& more) {
   return json;
 }
 
+/// By what pairs of charges are measured.
+SetJson measure(const ChargesOfSet& set) {
+  return {{"softening", set.softening},
+          {"cutoff", set.cutoff},
+          {"screening_length", set.screening_length},
+          {"width", set.width},
+          {"widths", set.has_widths},
+          {"dielectric", set.dielectric},
+          {"output_unit", potential_unit_name(set.output_unit)}};
+}
+
 }  // namespace
 
 SetJson set_json(const SolveSet& set) {
@@ -37,16 +48,9 @@ SetJson set_json(const SolveSet& set) {
 }
 
 SetJson set_json(const PotentialSet& set) {
-  SetJson json = about(set, {{"targets", target_kind_name(set.targets)},
-                             {"field", set.has_field},
-                             {"energy", set.has_groups},
-                             {"softening", set.softening},
-                             {"cutoff", set.cutoff},
-                             {"screening_length", set.screening_length},
-                             {"width", set.width},
-                             {"widths", set.has_widths},
-                             {"dielectric", set.dielectric},
-                             {"output_unit", potential_unit_name(set.output_unit)}});
+  SetJson json =
+      about(set, {{"targets", target_kind_name(set.targets)}, {"field", set.has_field}, {"energy", set.has_groups}});
+  json.update(measure(set));
   if (set.targets == TargetKind::lattice)
     json["lattice"] = {set.shape.nx, set.shape.ny, set.shape.nz};
   else
@@ -57,15 +61,8 @@ SetJson set_json(const PotentialSet& set) {
 }
 
 SetJson set_json(const PairEnergySet& set) {
-  SetJson json = about(set, {{"groups", set.has_groups},
-                             {"per_charge", set.per_charge},
-                             {"softening", set.softening},
-                             {"cutoff", set.cutoff},
-                             {"screening_length", set.screening_length},
-                             {"width", set.width},
-                             {"widths", set.has_widths},
-                             {"dielectric", set.dielectric},
-                             {"output_unit", potential_unit_name(set.output_unit)}});
+  SetJson json = about(set, {{"groups", set.has_groups}, {"per_charge", set.per_charge}});
+  json.update(measure(set));
   if (!set.offset.empty()) json["charges"] = set.charges();
   if (!set.particles.empty()) json["particles"] = set.particles;
   return json;

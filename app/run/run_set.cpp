@@ -342,16 +342,13 @@ SetOutcome run_set(const Run& run, const SolveSet& set) {
 }
 
 SetOutcome run_set(const Run& run, const PotentialSet& set) {
-  const PotentialOptions options{run.options.singular, set.unit_factor(), set.softening, set.cutoff,
-                                 set.screening_length};
+  const PotentialOptions options = potential_options(set, run.options.singular);
   return run.options.precision == ScalarType::float32 ? run_kind(PotentialsOfSet<float>(run, set, options))
                                                       : run_kind(PotentialsOfSet<double>(run, set, options));
 }
 
 SetOutcome run_set(const Run& run, const PairEnergySet& set) {
-  return run_kind(PairEnergiesOfSet(run, set,
-                                    {run.options.singular, run.options.precision, set.unit_factor(), set.softening,
-                                     set.cutoff, set.screening_length}));
+  return run_kind(PairEnergiesOfSet(run, set, pair_energy_options(set, run.options.singular, run.options.precision)));
 }
 
 SetOutcome run_set(const Run& run, const CorrelationSet& set) { return run_kind(CorrelationsOfSet(run, set)); }

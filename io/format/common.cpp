@@ -304,7 +304,7 @@ void read_charge_lengths(const InputFile& file, const std::string& group, Charge
                                   " angstrom, whose square is a normal float64";
   set.softening = length("softening", is_softening, with_square);
   set.cutoff = length("cutoff", is_finite, "a length that is a float64 in angstrom");
-  set.screening_length = length("screening_length", is_softening, with_square);
+  set.screening_length = length("screening_length", is_screening_length, with_square);
   set.width = length("width", is_softening, with_square);
   if (!set.is_gaussian()) return;
   for (const auto& [name, number] : {std::pair{"softening", set.softening}, {"screening_length", set.screening_length}})

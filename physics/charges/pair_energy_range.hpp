@@ -1,5 +1,6 @@
 // Which pairs' energies are summed in double precision, and how such sums stay clear of the ends of its range. Shared
-// by cuda and cpu; the referee has its own. (nvcc compiles these functions for the device through
+// by cuda and cpu; the referee has its own of all but the options. (nvcc compiles these functions for the device
+// through
 // --expt-relaxed-constexpr.)
 #pragma once
 
@@ -9,8 +10,14 @@
 
 namespace smallbatch {
 
+/// One call's options as the other kind of call has them; of an interaction energy pairs are in double precision.
 constexpr PotentialOptions potential_options(const PairEnergyOptions& options) {
   return {options.singular, options.unit_factor, options.softening, options.cutoff, options.screening_length};
+}
+
+constexpr PairEnergyOptions interaction_energy_options(const PotentialOptions& options) {
+  return {options.singular,  ScalarType::float64, options.unit_factor,
+          options.softening, options.cutoff,      options.screening_length};
 }
 
 /// Whether single precision does not hold the terms of any problem, or is not asked for.

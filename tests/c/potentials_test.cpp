@@ -120,6 +120,22 @@ class Potentials : public PlaceTest {
         });
   }
 
+  void sum_pairs(const smallbatch_charges& charges, smallbatch_type precision, Array<double>& energy,
+                 Array<std::int32_t>& info, Array<double>& of_charge) {
+    smallbatch_pair_energies energies;
+    smallbatch_pair_energies_init(&energies, precision);
+    energies.energy = energy.there();
+    energies.info = info.there();
+    energies.energy_per_charge = of_charge.there();
+    with_workspace(
+        [&](std::size_t* bytes) {
+          return smallbatch_pair_energy_workspace(handle_, &charges, &energies, nullptr, bytes);
+        },
+        [&](void* workspace, std::size_t bytes) {
+          return smallbatch_pair_energy(handle_, &charges, &energies, nullptr, workspace, bytes);
+        });
+  }
+
   template <class T>
   void check_lattice(Given given) {
     const std::int64_t nx = 5, ny = 3, nz = 4, planes = 2;
@@ -283,18 +299,7 @@ TEST_P(Potentials, OfGaussianPairsHaveBothWidths) {
   charges.charge = charge.there();
   charges.width = width.there();
   for (const smallbatch_type precision : {SMALLBATCH_FLOAT32, SMALLBATCH_FLOAT64}) {
-    smallbatch_pair_energies energies;
-    smallbatch_pair_energies_init(&energies, precision);
-    energies.energy = energy.there();
-    energies.info = info.there();
-    energies.energy_per_charge = of_charge.there();
-    with_workspace(
-        [&](std::size_t* bytes) {
-          return smallbatch_pair_energy_workspace(handle_, &charges, &energies, nullptr, bytes);
-        },
-        [&](void* workspace, std::size_t bytes) {
-          return smallbatch_pair_energy(handle_, &charges, &energies, nullptr, workspace, bytes);
-        });
+    sum_pairs(charges, precision, energy, info, of_charge);
     if (HasFatalFailure()) return;
     EXPECT_EQ(info.back(), (std::vector<std::int32_t>{0, 0}));
     const double allowed = precision == SMALLBATCH_FLOAT32 ? 1e-5 : 1e-14;
@@ -312,18 +317,7 @@ TEST_P(Potentials, OfPairsAreTheEnergy) {
         if (has_groups) charges.arguments.group = charges.group.there();
         Array<double> energy = array<double>({-77, -77}), of_charge = array(std::vector<double>(10, -77));
         Array<std::int32_t> info = array<std::int32_t>({-99, -99});
-        smallbatch_pair_energies energies;
-        smallbatch_pair_energies_init(&energies, precision);
-        energies.energy = energy.there();
-        energies.info = info.there();
-        energies.energy_per_charge = of_charge.there();
-        with_workspace(
-            [&](std::size_t* bytes) {
-              return smallbatch_pair_energy_workspace(handle_, &charges.arguments, &energies, nullptr, bytes);
-            },
-            [&](void* workspace, std::size_t bytes) {
-              return smallbatch_pair_energy(handle_, &charges.arguments, &energies, nullptr, workspace, bytes);
-            });
+        sum_pairs(charges.arguments, precision, energy, info, of_charge);
         if (HasFatalFailure()) return;
         EXPECT_EQ(info.back(), (std::vector<std::int32_t>{0, 0}));
         for (std::int64_t p = 0; p < 2; ++p) {

@@ -23,6 +23,7 @@
 #include "physics/charges/cpu/potential.hpp"
 #include "physics/charges/cpu/problem.hpp"
 #include "physics/charges/cpu/value_summary.hpp"
+#include "physics/charges/pair_energy_range.hpp"
 #include "physics/charges/potential_backends.hpp"
 #include "physics/charges/potential_checks.hpp"
 #include "physics/charges/summed_in_double.hpp"
@@ -289,10 +290,7 @@ class CpuPotential final : public PotentialOf<CpuPotential> {
     std::vector<std::int32_t> of_pairs(static_cast<std::size_t>(charges.count));
     std::fill(energy, energy + charges.count, 0);
     if (charges.group != nullptr)
-      sum_pair_energies(charges,
-                        {options.singular, ScalarType::float64, options.unit_factor, options.softening, options.cutoff,
-                         options.screening_length},
-                        {energy, of_pairs.data()}, threads_, lanes_);
+      sum_pair_energies(charges, interaction_energy_options(options), {energy, of_pairs.data()}, threads_, lanes_);
     for (std::int64_t p = 0; p < charges.count; ++p)
       if (!has_values(info[p])) energy[p] = std::numeric_limits<double>::quiet_NaN();
   }

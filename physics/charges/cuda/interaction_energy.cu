@@ -5,6 +5,7 @@
 #include "core/grid_stride.cuh"
 #include "physics/charges/cuda/device.cuh"
 #include "physics/charges/cuda/kernels.cuh"
+#include "physics/charges/pair_energy_range.hpp"
 #include "physics/pair_energies.cuh"
 
 namespace smallbatch {
@@ -33,11 +34,9 @@ std::size_t energy_workspace_bytes(std::int64_t problems, std::int64_t charges) 
 
 cudaError_t launch_energies(const ChargeBatch& charges, std::int64_t charge_count, const PotentialOptions& options,
                             const std::int32_t* info, void* workspace, double* energy, cudaStream_t stream) {
-  const PairEnergyOptions of_pairs{options.singular,  ScalarType::float64, options.unit_factor,
-                                   options.softening, options.cutoff,      options.screening_length};
-  const cudaError_t status =
-      pair_energies(charges, charge_count, of_pairs, {energy, static_cast<std::int32_t*>(workspace)},
-                    static_cast<char*>(workspace) + info_bytes(charges.count), stream);
+  const cudaError_t status = pair_energies(charges, charge_count, interaction_energy_options(options),
+                                           {energy, static_cast<std::int32_t*>(workspace)},
+                                           static_cast<char*>(workspace) + info_bytes(charges.count), stream);
   if (status != cudaSuccess) return status;
   return launch_for_each_index(charges.count, NoValues{info, energy}, stream);
 }
