@@ -15,7 +15,7 @@ namespace smallbatch {
 namespace {
 
 inline constexpr double two_per_root_pi = 1.1283791670955126;
-/// Of erf(t)/t with `first` 1, of (erf(t) - 2/sqrt(pi) t exp(-t^2))/t^3 with 3: over t^2, for t < 1.
+/// Coefficients in t^2, for t < 1: of erf(t)/t with `first` 1, of (erf(t) - 2/sqrt(pi) t exp(-t^2))/t^3 with 3.
 template <class T, int first>
 constexpr auto gaussian_series() {
   Coefficients<T, sizeof(T) == 4 ? 11 : 18> series{};
@@ -26,7 +26,7 @@ constexpr auto gaussian_series() {
   }
   return series;
 }
-/// Of erfc(t) exp(t^2), over 1/t - 5/8, for t > 1.
+/// Coefficients in 1/t - 5/8, for t > 1: of erfc(t) exp(t^2).
 template <class T>
 constexpr auto gaussian_tail() {
   if constexpr (sizeof(T) == 4)

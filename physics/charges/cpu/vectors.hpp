@@ -62,7 +62,7 @@ template <class Lanes, class Vector, class T, int terms>
   return sum;
 }
 
-/// Of exp(f): 1/k!.
+/// The coefficients 1/k! of exp(f).
 template <class T>
 constexpr auto exponential_series() {
   Coefficients<T, sizeof(T) == 4 ? 8 : 14> series{};

@@ -28,7 +28,7 @@ __host__ __device__ __forceinline__ Root<T> root_of(T rho2) {
   return {fma(half, fma(-rho, rho, rho2), rho), fma(half, fma(-rho, y, T{1}), y)};
 }
 
-/// What a charge of 1 does at distance rho: g, and the force -g'.
+/// The action of a charge of 1 at distance rho: g, and the force -g'.
 template <class T>
 struct Action {
   T g, force;

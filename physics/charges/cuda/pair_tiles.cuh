@@ -49,7 +49,7 @@ __device__ double cutoff_squared(const PairEnergyOptions& options) {
   return options.cutoff > 0 ? cutoff * cutoff : 0;
 }
 
-/// What double precision adds up of plain charges.
+/// The sums of plain charges, in double precision.
 struct PairSums {
   struct Constants {
     const PairEnergyOptions& options;
@@ -80,7 +80,7 @@ struct PairSums {
     sum = 0;
   }
 };
-/// Of screened and of Gaussian charges; distances in double precision, terms in T where T holds them.
+/// The sums of screened and of Gaussian charges. Distances are in double precision, terms in T where T holds them.
 template <class T, InteractionKind kind>
 struct InteractingPairSums {
   struct Constants {
