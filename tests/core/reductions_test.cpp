@@ -183,12 +183,12 @@ TYPED_TEST(Reductions, ErrorsStayBelowTheirBounds) {
 TYPED_TEST(Reductions, WhatIsSmallSurvivesWhatCancels) {
   // 2^40 (2^60 in double precision) and its negative stand in one column of a leaf, the ones below and between
   const bool is_float = sizeof(TypeParam) == sizeof(float);
-  const auto large = static_cast<TypeParam>(is_float ? 0x1p40 : 0x1p60);
+  const auto huge = static_cast<TypeParam>(is_float ? 0x1p40 : 0x1p60);
   typename TestFixture::Values x(4096, 0);
-  x[0] = large;
+  x[0] = huge;
   x[1024] = 1;
   x[2048] = 1;
-  x[3072] = -large;
+  x[3072] = -huge;
   EXPECT_EQ(this->reduced(Reduction::sum, Accumulation::fast, x), 0);
   EXPECT_EQ(this->reduced(Reduction::sum, Accumulation::compensated, x), 2);
   EXPECT_EQ(this->reduced(Reduction::sum, Accumulation::float64, x), is_float ? 2 : 0);

@@ -191,7 +191,7 @@ TEST_F(LargeInput, rows_of_two_are_looked_at_once_when_they_are_there) {
     input.read_together({{0, systems}}, {rows_of("/solve/s/A", a, numbers_, seen_a, wrong[0]),
                                          rows_of("/solve/s/b", b, rhs_, seen_b, wrong[1])});
     for (const auto* const seen : {&seen_a, &seen_b})
-      EXPECT_TRUE(std::ranges::all_of(*seen, [](const auto& times) { return times == 1; })) << threads;
+      EXPECT_TRUE(std::ranges::all_of(*seen, [](const auto& reads) { return reads == 1; })) << threads;
     EXPECT_EQ(wrong[0], 0);
     EXPECT_EQ(wrong[1], 0);
   }
