@@ -33,35 +33,50 @@ struct alignas(16) OnePassMemory {
   unsigned char odd[L::systems];  // 1: the system is not plain
 };
 
+/// A warp's systems of one task in shared memory, and each step of the kernel.
 /// AsStored: systems are kept as they are stored, and their first numbers lie at multiples of 16 bytes or anywhere;
 /// else rows are whole pieces of 16 bytes, which are put where they suit the banks.
 template <class T, int N, bool AsStored>
-__global__ void __launch_bounds__(warp_lanes, OnePassPlan<T, N, AsStored>::warps)
-    one_pass_ldlt_kernel(Arguments<T> args) {
+struct OnePassWork {
   using Plan = OnePassPlan<T, N, AsStored>;
   using L = typename Plan::L;
-  constexpr int G = L::lanes, R = L::rows;
-  __shared__ OnePassMemory<T, L> memory;
-  const auto lane = []() __attribute__((always_inline)) { return fresh(threadIdx.x) % G; };
-  const auto group = []() __attribute__((always_inline)) { return fresh(threadIdx.x) / G; };
-  if constexpr (AsStored) make_identity<T, L>(memory.matrix);
-#pragma unroll 1
-  for (unsigned task = blockIdx.x; task < args.tasks; task += gridDim.x) {
-    // Beyond the end, the last system once more.
-    const auto system_of = [&](int g) __attribute__((always_inline)) {
-      return min(std::int64_t{static_cast<unsigned>(fresh(static_cast<int>(task)))} * L::systems + g, args.count - 1);
-    };
-    const auto system = [&]() __attribute__((always_inline)) { return system_of(group()); };
-    const auto source = [&](int s) { return args.a + system_of(s) * args.a_step; };
-    const auto own_matrix = [&]() __attribute__((always_inline)) {
-      if constexpr (AsStored)
-        return stored_matrices<T>() + memory.begins[group()];
-      else
-        return memory.matrix + L::begin(group());
-    };
-    const auto own_rows = [&]() __attribute__((always_inline)) {
-      return StoredRows<T>{own_matrix(), args.storage == Storage::packed_lower ? 0 : args.n};
-    };
+  using Memory = OnePassMemory<T, L>;
+  static constexpr int G = L::lanes, R = L::rows;
+  /// Whether a single answer stays in registers until it is judged; else it and its right-hand side are read again.
+  static constexpr bool answer_stays = registers_suffice();
+
+  const Arguments<T>& args;
+  Memory& memory;
+  const unsigned& task;
+
+  static __device__ __forceinline__ int lane() { return fresh(threadIdx.x) % G; }
+  static __device__ __forceinline__ int group() { return fresh(threadIdx.x) / G; }
+  /// Beyond the end, the last system once more.
+  __device__ __forceinline__ std::int64_t system_of(int g) const {
+    return min(std::int64_t{static_cast<unsigned>(fresh(static_cast<int>(task)))} * L::systems + g, args.count - 1);
+  }
+  __device__ __forceinline__ std::int64_t system() const { return system_of(group()); }
+  __device__ __forceinline__ const T* source(int s) const { return args.a + system_of(s) * args.a_step; }
+  __device__ __forceinline__ T* own_matrix() const {
+    if constexpr (AsStored)
+      return stored_matrices<T>() + memory.begins[group()];
+    else
+      return memory.matrix + L::begin(group());
+  }
+  __device__ __forceinline__ StoredRows<T> own_rows() const {
+    return {own_matrix(), args.storage == Storage::packed_lower ? 0 : args.n};
+  }
+  __device__ __forceinline__ T* own_rhs() const { return memory.rhs + group() * L::column_pitch; }
+  __device__ __forceinline__ int rows() const { return memory.sizes[group()]; }
+  __device__ __forceinline__ bool is_dense() const { return args.storage == Storage::dense; }
+  __device__ __forceinline__ bool is_judged() const {
+    return args.to.backward_error != nullptr || args.to.rcond != nullptr;
+  }
+  __device__ __forceinline__ bool is_whole() const { return !AsStored && args.n == N && args.sizes == nullptr; }
+  __device__ __forceinline__ void mark_odd() const { memory.odd[group()] = 1; }
+
+  /// Sizes, matrices and a single right-hand side come into shared memory.
+  __device__ __forceinline__ void fetch() const {
     __syncwarp();  // the last systems are done with
     if (const int s = fresh(threadIdx.x); s < L::systems) {
       const int size = rows_of(args, system_of(s));
@@ -69,20 +84,20 @@ __global__ void __launch_bounds__(warp_lanes, OnePassPlan<T, N, AsStored>::warps
       memory.odd[s] = size <= 0 ? 1 : 0;
       if (AsStored) memory.begins[s] = s * args.kept_step + beyond_piece(source(s));
     }
-    const bool whole = !AsStored && args.n == N && args.sizes == nullptr;
+    const bool whole = is_whole();
     if (!whole) __syncwarp();  // the sizes are known
+    const auto from_system = [&](int s) { return source(s); };
     const auto size = [&](int s) { return memory.sizes[s]; };
     if constexpr (AsStored)
-      copy_as_stored<T, L>(args, source, size, stored_matrices<T>());
+      copy_as_stored<T, L>(args, from_system, size, stored_matrices<T>());
     else if (whole)
-      copy_pieces<T, L>(source, memory.matrix);
+      copy_pieces<T, L>(from_system, memory.matrix);
     else
-      copy_row_pieces<T, L>(args, source, size, memory.matrix);
-    const auto rows = [&]() __attribute__((always_inline)) { return memory.sizes[group()]; };
+      copy_row_pieces<T, L>(args, from_system, size, memory.matrix);
     if (args.nrhs == 1) {
       if (whole) __syncwarp();  // the sizes are known
       const T* const from = args.b + system() * args.b_step + lane();
-      T* const to = memory.rhs + group() * L::column_pitch + lane();
+      T* const to = own_rhs() + lane();
 #pragma unroll
       for (int u = 0; u < R; ++u) {
         const bool copied = G * u + lane() < rows();
@@ -90,14 +105,16 @@ __global__ void __launch_bounds__(warp_lanes, OnePassPlan<T, N, AsStored>::warps
       }
     }
     wait_for_copies();
-    T a[R][N], first_b[R];
+  }
+
+  /// The matrix and a single right-hand side come into registers; what is not plain is marked.
+  __device__ __forceinline__ void take(T (&a)[R][N], T (&b)[R]) const {
     unsigned odd = 0;
-    const auto is_dense = [&]() __attribute__((always_inline)) { return args.storage == Storage::dense; };
     if constexpr (AsStored) {
       load_stored<T, L>(own_rows(), rows(), memory.matrix, lane(), a);
       if (is_dense()) odd = stored_difference<T, L>(own_rows(), rows(), lane(), a);
     } else {
-      if (!whole) {
+      if (!is_whole()) {
 #pragma unroll 1
         for (int row = rows() + lane(); row < N; row += G) kept<L>(own_matrix(), group(), row, row) = 1;
         __syncwarp();  // the padding is complete
@@ -105,7 +122,7 @@ __global__ void __launch_bounds__(warp_lanes, OnePassPlan<T, N, AsStored>::warps
       load_kept<T, L>(own_matrix(), group(), lane(), a);
       if (is_dense())
         odd = kept_difference<T, L>(own_matrix(), group(), lane(), a);
-      else if (args.to.backward_error != nullptr || args.to.rcond != nullptr)
+      else if (is_judged())
         mirror_kept<T, L>(own_matrix(), group(), lane(), a);
     }
 #pragma unroll
@@ -113,73 +130,92 @@ __global__ void __launch_bounds__(warp_lanes, OnePassPlan<T, N, AsStored>::warps
       if (has_row<L>(lane(), u)) odd |= far_bits(diagonal<T, L>(lane(), u, a));
 #pragma unroll
     for (int u = 0; u < R; ++u) {
-      first_b[u] =
-          args.nrhs == 1 && has_row<L>(lane(), u) ? memory.rhs[group() * L::column_pitch + G * u + lane()] : T(0);
-      odd |= static_cast<unsigned>(is_far(first_b[u], Traits<T>::rhs_window));
+      b[u] = args.nrhs == 1 && has_row<L>(lane(), u) ? own_rhs()[G * u + lane()] : T(0);
+      odd |= static_cast<unsigned>(is_far(b[u], Traits<T>::rhs_window));
     }
-    if (odd != 0) memory.odd[group()] = 1;
-    factor<L, Plan::turning, Plan::factor_apart, false>(group(), lane(), memory, a, first_b,
-                                                        PivotsInMemory<T, L>{memory.pivots[group()]}, N, args.once);
-    __syncwarp();  // the pivots are there
+    if (odd != 0) mark_odd();
+  }
+
+  /// What the pivots say, and their reciprocals.
+  __device__ __forceinline__ void take_pivots(T (&inverse)[R]) const {
+    const T* const pivots = memory.pivots[group()];
     if (args.pivot_numbers) {
       PivotNumbers<T> numbers[L::shares];
 #pragma unroll
       for (int u = 0; u < R; ++u)
-        if (G * u + lane() < rows()) numbers[u % L::shares].add(memory.pivots[group()][G * u + lane()], 0);
+        if (G * u + lane() < rows()) numbers[u % L::shares].add(pivots[G * u + lane()], 0);
       if constexpr (L::shares == 2) numbers[0].add(numbers[1]);
       numbers[0].template combine<G>();
       if (lane() == 0) numbers[0].store(args, system());
     }
-    T inverse[R], zero_pivots = 0, least = 1;  // zero_pivots becomes NaN where one is not finite
+    T zero = 0, least = 1;  // zero becomes NaN where a pivot is not finite
 #pragma unroll
     for (int u = 0; u < R; ++u) {
-      inverse[u] = has_row<L>(lane(), u) ? reciprocal(memory.pivots[group()][G * u + lane()]) : T(1);
-      zero_pivots = fma(inverse[u], T(0), zero_pivots);
+      inverse[u] = has_row<L>(lane(), u) ? reciprocal(pivots[G * u + lane()]) : T(1);
+      zero = fma(inverse[u], T(0), zero);
       least = min(least, inverse[u]);
     }
-    if (!(zero_pivots == 0 && least > 0)) memory.odd[group()] = 1;
+    if (!(zero == 0 && least > 0)) mark_odd();
+  }
 
-    // To a single right-hand side; or, when it is judged, it and that side are read again.
-    constexpr bool answer_stays = registers_suffice();
-    T answer[R];
-    if (args.nrhs == 1) {
-      T y[1][R];
+  /// Of a single right-hand side, whose L^-1 b is there.
+  __device__ __forceinline__ void solve_one(const T (&a)[R][N], const T (&b)[R], const T (&inverse)[R],
+                                            T (&answer)[R]) const {
+    T y[1][R];
 #pragma unroll
-      for (int u = 0; u < R; ++u) {
-        y[0][u] = first_b[u] * inverse[u];
-        now(y[0][u]);  // rounded; the same in all kernels
-      }
-      substitute_back<L, Plan::back_apart, false>(group(), lane(), memory, a, y, args.once);
-      T zero = 0;
-      T* const x = args.to.x + system() * args.to.x_stride + lane();
-#pragma unroll
-      for (int u = 0; u < R; ++u) {
-        zero = fma(y[0][u], T(0), zero);
-        if (G * u + lane() < args.n) x[G * u] = y[0][u];
-        if (answer_stays) answer[u] = y[0][u];
-      }
-      if (!(zero == 0)) memory.odd[group()] = 1;
+    for (int u = 0; u < R; ++u) {
+      y[0][u] = b[u] * inverse[u];
+      now(y[0][u]);  // rounded; the same in all kernels
     }
+    substitute_back<L, Plan::back_apart, false>(group(), lane(), memory, a, y, args.once);
+    T zero = 0;
+    T* const x = args.to.x + system() * args.to.x_stride + lane();
+#pragma unroll
+    for (int u = 0; u < R; ++u) {
+      zero = fma(y[0][u], T(0), zero);
+      if (G * u + lane() < args.n) x[G * u] = y[0][u];
+      if (answer_stays) answer[u] = y[0][u];
+    }
+    if (!(zero == 0)) mark_odd();
+  }
 
-    // Two right-hand sides at a time, and then the vectors that the norm of A^-1 is estimated from.
+  /// The right-hand sides 2 pair and 2 pair + 1.
+  __device__ __forceinline__ void load_pair(int pair, T (&y)[2][R]) const {
+    const T* const b = args.b + system() * args.b_step + 2 * pair;
+    bool odd = false;
+#pragma unroll
+    for (int c = 0; c < 2; ++c)
+#pragma unroll
+      for (int u = 0; u < R; ++u) {
+        const int row = G * u + lane();
+        y[c][u] = row < rows() && 2 * pair + c < args.nrhs ? b[static_cast<std::int64_t>(row) * args.nrhs + c] : T(0);
+        odd |= is_far(y[c][u], Traits<T>::rhs_window);
+      }
+    if (odd) mark_odd();
+  }
+  __device__ __forceinline__ void store_pair(int pair, const T (&y)[2][R]) const {
+    T* const x = args.to.x + system() * args.to.x_stride + 2 * pair;
+    T zero = 0;
+#pragma unroll
+    for (int c = 0; c < 2; ++c)
+#pragma unroll
+      for (int u = 0; u < R; ++u) {
+        const int row = G * u + lane();
+        zero = fma(y[c][u], T(0), zero);
+        if (row < args.n && 2 * pair + c < args.nrhs) x[static_cast<std::int64_t>(row) * args.nrhs + c] = y[c][u];
+      }
+    if (!(zero == 0)) mark_odd();
+  }
+
+  /// Several right-hand sides, two at a time, and then the vectors that the norm of A^-1 is estimated from.
+  __device__ __forceinline__ void solve_pairs(const T (&a)[R][N], const T (&inverse)[R],
+                                              NormEstimate<T, L>& estimate) const {
     const int pairs = args.nrhs > 1 ? (args.nrhs + 1) / 2 : 0;
-    NormEstimate<T, L> estimate;
     T y[2][R];
 #pragma unroll 1
     for (int turn = 0, end = pairs + (args.to.rcond != nullptr ? estimate.turns : 0); turn < end; ++turn) {
       if (turn < pairs) {
-        const T* const b = args.b + system() * args.b_step + 2 * turn;
-        bool odd = false;
-#pragma unroll
-        for (int c = 0; c < 2; ++c)
-#pragma unroll
-          for (int u = 0; u < R; ++u) {
-            const int row = G * u + lane();
-            y[c][u] =
-                row < rows() && 2 * turn + c < args.nrhs ? b[static_cast<std::int64_t>(row) * args.nrhs + c] : T(0);
-            odd |= is_far(y[c][u], Traits<T>::rhs_window);
-          }
-        if (odd) memory.odd[group()] = 1;
+        load_pair(turn, y);
       } else {
         if (turn == pairs) estimate.begin(rows(), lane(), inverse);
         estimate.prepare(turn - pairs, rows(), lane(), y);
@@ -193,55 +229,73 @@ __global__ void __launch_bounds__(warp_lanes, OnePassPlan<T, N, AsStored>::warps
           now(y[c][u]);
         }
       substitute_back<L, true, false>(group(), lane(), memory, a, y, args.once);
-      if (turn < pairs) {
-        T* const x = args.to.x + system() * args.to.x_stride + 2 * turn;
-        T zero = 0;
-#pragma unroll
-        for (int c = 0; c < 2; ++c)
-#pragma unroll
-          for (int u = 0; u < R; ++u) {
-            const int row = G * u + lane();
-            zero = fma(y[c][u], T(0), zero);
-            if (row < args.n && 2 * turn + c < args.nrhs) x[static_cast<std::int64_t>(row) * args.nrhs + c] = y[c][u];
-          }
-        if (!(zero == 0)) memory.odd[group()] = 1;
-      } else if (!estimate.take(turn - pairs, rows(), lane(), y)) {
+      if (turn < pairs)
+        store_pair(turn, y);
+      else if (!estimate.take(turn - pairs, rows(), lane(), y))
         break;
-      }
     }
-    double worst = 0, norm_a = 0;
-    if (args.to.backward_error != nullptr || args.to.rcond != nullptr) {
+  }
+
+  /// The largest backward error of the right-hand sides.
+  __device__ __forceinline__ double judge(T (&answer)[R], double& norm_a) const {
+    double worst = 0;
 #pragma unroll 1
-      for (int column = 0; column < max(args.nrhs, 1); ++column) {
-        T b[R];
+    for (int column = 0; column < max(args.nrhs, 1); ++column) {
+      T b[R];
 #pragma unroll
-        for (int u = 0; u < R; ++u) {
-          const int row = G * u + lane();
-          if (answer_stays && args.nrhs == 1) {
-            b[u] = has_row<L>(lane(), u) ? memory.rhs[group() * L::column_pitch + row] : T(0);
-          } else {
-            const bool own = row < rows() && column < args.nrhs;
-            const std::int64_t place = static_cast<std::int64_t>(row) * args.nrhs + column;
-            answer[u] = own ? args.to.x[system() * args.to.x_stride + place] : T(0);
-            b[u] = own ? args.b[system() * args.b_step + place] : T(0);
-          }
+      for (int u = 0; u < R; ++u) {
+        const int row = G * u + lane();
+        if (answer_stays && args.nrhs == 1) {
+          b[u] = has_row<L>(lane(), u) ? own_rhs()[row] : T(0);
+        } else {
+          const bool own = row < rows() && column < args.nrhs;
+          const std::int64_t place = static_cast<std::int64_t>(row) * args.nrhs + column;
+          answer[u] = own ? args.to.x[system() * args.to.x_stride + place] : T(0);
+          b[u] = own ? args.b[system() * args.b_step + place] : T(0);
         }
-        double error = 0;
-        if constexpr (AsStored)
-          error = judge_stored<T, L>(rows(), args.n, is_dense(), lane(), own_rows(), memory.matrix, memory.x[group()],
-                                     answer, b, norm_a);
-        else
-          error = judge_kept<T, L>(rows(), group(), lane(), own_matrix(), memory.x[group()], answer, b, norm_a);
-        worst = max(worst, error);
       }
+      double error = 0;
+      if constexpr (AsStored)
+        error = judge_stored<T, L>(rows(), args.n, is_dense(), lane(), own_rows(), memory.matrix, memory.x[group()],
+                                   answer, b, norm_a);
+      else
+        error = judge_kept<T, L>(rows(), group(), lane(), own_matrix(), memory.x[group()], answer, b, norm_a);
+      worst = max(worst, error);
     }
+    return worst;
+  }
+};
+
+template <class T, int N, bool AsStored>
+__global__ void __launch_bounds__(warp_lanes, OnePassPlan<T, N, AsStored>::warps)
+    one_pass_ldlt_kernel(Arguments<T> args) {
+  using Work = OnePassWork<T, N, AsStored>;
+  using Plan = typename Work::Plan;
+  using L = typename Work::L;
+  __shared__ typename Work::Memory memory;
+  if constexpr (AsStored) make_identity<T, L>(memory.matrix);
+#pragma unroll 1
+  for (unsigned task = blockIdx.x; task < args.tasks; task += gridDim.x) {
+    const Work work{args, memory, task};
+    work.fetch();
+    T a[L::rows][N], b[L::rows], inverse[L::rows], answer[L::rows];
+    work.take(a, b);
+    factor<L, Plan::turning, Plan::factor_apart, false>(
+        work.group(), work.lane(), memory, a, b, PivotsInMemory<T, L>{memory.pivots[work.group()]}, N, args.once);
+    __syncwarp();  // the pivots are there
+    work.take_pivots(inverse);
+    if (args.nrhs == 1) work.solve_one(a, b, inverse, answer);
+    NormEstimate<T, L> estimate;
+    work.solve_pairs(a, inverse, estimate);
+    double error = 0, norm_a = 0;
+    if (work.is_judged()) error = work.judge(answer, norm_a);
     __syncwarp();  // all know what is odd
-    if (lane() == 0) {
-      if (args.to.backward_error != nullptr) args.to.backward_error[system()] = static_cast<T>(worst);
-      if (args.to.rcond != nullptr) args.to.rcond[system()] = rcond_of_norms<T>(rows(), norm_a, 0, estimate.norm, 0);
-      args.to.info[system()] = 0;
-      args.marks[system()] = memory.odd[group()] == 0 ? Mark::settled : Mark::unsettled;
-    }
+    if (work.lane() != 0) continue;
+    const std::int64_t system = work.system();
+    if (args.to.backward_error != nullptr) args.to.backward_error[system] = static_cast<T>(error);
+    if (args.to.rcond != nullptr) args.to.rcond[system] = rcond_of_norms<T>(work.rows(), norm_a, 0, estimate.norm, 0);
+    args.to.info[system] = 0;
+    args.marks[system] = memory.odd[work.group()] == 0 ? Mark::settled : Mark::unsettled;
   }
 }
 
