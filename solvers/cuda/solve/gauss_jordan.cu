@@ -26,29 +26,47 @@ struct alignas(16) GaussJordanMemory {
   double worst[L::systems];  // backward error
 };
 
-/// C right-hand sides at a time.
+/// A warp's systems of one task, and each step of the kernel. C right-hand sides at a time.
 template <class T, int N, int C>
-__global__ void __launch_bounds__(warp_lanes,
-                                  resident_blocks(GaussJordanPlan<T, N>::warps, GaussJordanPlan<T, N>::warps_elsewhere))
-    gauss_jordan_kernel(Arguments<T> args) {
+struct GaussJordanWork {
   using Plan = GaussJordanPlan<T, N>;
   using L = typename Plan::L;
-  constexpr int G = L::lanes, R = L::rows;
-  __shared__ GaussJordanMemory<T, L, C> memory;
-  const auto lane = []() __attribute__((always_inline)) { return fresh(threadIdx.x) % G; };
-  const auto group = []() __attribute__((always_inline)) { return G == warp_lanes ? 0 : fresh(threadIdx.x) / G; };
-  const bool whole = args.vectors && args.sizes == nullptr;
-  // Beyond the end, the last system once more.
-  const auto system_of = [&](unsigned task, int g) __attribute__((always_inline)) {
+  using Memory = GaussJordanMemory<T, L, C>;
+  static constexpr int G = L::lanes, R = L::rows;
+
+  const Arguments<T>& args;
+  Memory& memory;
+  const unsigned& task;
+  const bool& whole;
+
+  static __device__ __forceinline__ int lane() { return fresh(threadIdx.x) % G; }
+  static __device__ __forceinline__ int group() { return G == warp_lanes ? 0 : fresh(threadIdx.x) / G; }
+  /// Beyond the end, the last system once more.
+  __device__ __forceinline__ std::int64_t system_of(int g) const {
     return min(std::int64_t{static_cast<unsigned>(fresh(static_cast<int>(task)))} * L::systems + g, args.count - 1);
-  };
-  const auto rows = [&](unsigned task) __attribute__((always_inline)) {
-    return max(rows_of(args, system_of(task, group())), 0);
-  };
-  const auto own_matrix = [&]() __attribute__((always_inline)) { return memory.matrix + L::begin(group()); };
-  const auto stage_columns = [&](unsigned task, int first) __attribute__((always_inline)) {
-    const T* const from = args.b + system_of(task, group()) * args.b_step + first;
-    const int place = group() * L::column_pitch + lane(), end = rows(task);
+  }
+  __device__ __forceinline__ std::int64_t system() const { return system_of(group()); }
+  __device__ __forceinline__ int rows_of_system(int g) const { return max(rows_of(args, system_of(g)), 0); }
+  __device__ __forceinline__ int rows() const { return rows_of_system(group()); }
+  __device__ __forceinline__ T* own_matrix() const { return memory.matrix + L::begin(group()); }
+  __device__ __forceinline__ T rhs(int c, int u) const {
+    return has_row<L>(lane(), u) ? memory.rhs[c][group() * L::column_pitch + G * u + lane()] : T(0);
+  }
+
+  /// Starts to copy the matrices.
+  __device__ __forceinline__ void fetch() const {
+    const auto source = [&](int s) { return args.a + system_of(s) * args.a_step; };
+    if (whole)
+      copy_pieces<T, L>(source, memory.matrix);
+    else
+      copy_rows<T, L>(
+          args, source, [&](int s) { return rows_of_system(s); }, memory.matrix);
+  }
+  /// The right-hand sides from `first` on; behind the first of them the matrices are complete.
+  __device__ __forceinline__ void fetch_columns(int first) const {
+    __syncwarp();  // the right-hand sides before have been read
+    const T* const from = args.b + system() * args.b_step + first;
+    const int place = group() * L::column_pitch + lane(), end = rows();
 #pragma unroll
     for (int u = 0; u < R; ++u)
 #pragma unroll
@@ -58,101 +76,114 @@ __global__ void __launch_bounds__(warp_lanes,
         copy_async_or_zero(&memory.rhs[c][place + G * u],
                            from + (copied ? static_cast<std::int64_t>(row) * args.nrhs + c : 0), copied);
       }
-  };
-  const auto staged_rhs = [&](int c, int u) __attribute__((always_inline)) {
-    return has_row<L>(lane(), u) ? memory.rhs[c][group() * L::column_pitch + G * u + lane()] : T(0);
-  };
+    wait_for_copies();
+    if (whole || first > 0) return;
+#pragma unroll 1
+    for (int row = rows() + lane(); row < N; row += G) kept<L>(own_matrix(), group(), row, row) = 1;
+    __syncwarp();  // the padding is complete
+  }
+  /// Matrix and right-hand sides come into registers; b becomes NaN where the system is not plain.
+  __device__ __forceinline__ void take(T (&a)[R][N], T (&b)[C][R]) const {
+    load_kept<T, L>(own_matrix(), group(), lane(), a);
+    unsigned odd = 0;
+    if (args.storage == Storage::dense) {
+      odd = kept_difference<T, L>(own_matrix(), group(), lane(), a);
+    } else {
+      mirror_blocks<T, L>(own_matrix(), group(), lane(), a);
+      if (args.to.backward_error != nullptr) mirror_kept<T, L>(own_matrix(), group(), lane(), a);
+    }
+#pragma unroll
+    for (int u = 0; u < R; ++u) {
+      if (has_row<L>(lane(), u)) odd |= far_bits(diagonal<T, L>(lane(), u, a));
+#pragma unroll
+      for (int c = 0; c < C; ++c) {
+        b[c][u] = rhs(c, u);
+        odd |= static_cast<unsigned>(is_far(b[c][u], Traits<T>::rhs_window));
+      }
+    }
+    if (odd != 0) b[0][0] = not_a_number<T>();  // which says so at the end
+  }
+  /// Stores the numbers that the pivots give.
+  __device__ __forceinline__ void tell_pivots() const {
+    PivotNumbers<T> numbers;
+    const int end = rows();
+#pragma unroll
+    for (int u = 0; u < R; ++u)
+      if (G * u + lane() < end) numbers.add(memory.pivots[group()][G * u + lane()], 0);
+    numbers.template combine<G>();
+    if (lane() == 0) numbers.store(args, system());
+  }
+  /// b becomes x, which is stored from column `first` on; whether it and the pivots are answers.
+  __device__ __forceinline__ bool finish(int first, T (&b)[C][R]) const {
+    T zero = 0, least = 1;  // zero becomes NaN where a number is not finite
+    T* const x = args.to.x + system() * args.to.x_stride + first;
+#pragma unroll
+    for (int u = 0; u < R; ++u) {
+      const int row = G * u + lane();
+      const T inverse = has_row<L>(lane(), u) ? reciprocal(memory.pivots[group()][row]) : T(1);
+      zero = fma(inverse, T(0), zero);
+      least = min(least, inverse);
+#pragma unroll
+      for (int c = 0; c < C; ++c) {
+        b[c][u] *= inverse;
+        zero = fma(b[c][u], T(0), zero);
+        if (row < args.n && (C == 1 || first + c < args.nrhs))
+          x[static_cast<std::int64_t>(row) * args.nrhs + c] = b[c][u];
+      }
+    }
+    return zero == 0 && least > 0;
+  }
+  /// The backward errors of the answers b, which are lost.
+  __device__ __forceinline__ void judge(int first, T (&b)[C][R]) const {
+#pragma unroll 1
+    for (int c = 0; c < C && first + c < args.nrhs; ++c) {
+      T right[R];
+      double norm_a;
+#pragma unroll
+      for (int u = 0; u < R; ++u) right[u] = rhs(c, u);
+      const double error =
+          judge_kept<T, L>(rows(), group(), lane(), own_matrix(), memory.x[group()], b[0], right, norm_a);
+      if (lane() == 0) memory.worst[group()] = max(memory.worst[group()], error);
+      if (C > 1) {
+#pragma unroll
+        for (int u = 0; u < R; ++u) b[0][u] = b[C - 1][u];
+      }
+    }
+  }
+};
+
+template <class T, int N, int C>
+__global__ void __launch_bounds__(warp_lanes,
+                                  resident_blocks(GaussJordanPlan<T, N>::warps, GaussJordanPlan<T, N>::warps_elsewhere))
+    gauss_jordan_kernel(Arguments<T> args) {
+  using Work = GaussJordanWork<T, N, C>;
+  using L = typename Work::L;
+  __shared__ typename Work::Memory memory;
+  const bool whole = args.vectors && args.sizes == nullptr;
 #pragma unroll 1
   for (unsigned task = blockIdx.x; task < args.tasks; task += gridDim.x) {
+    const Work work{args, memory, task, whole};
     __syncwarp();  // the last systems are done with
-    const auto source = [&](int s) { return args.a + system_of(task, s) * args.a_step; };
-    if (whole)
-      copy_pieces<T, L>(source, memory.matrix);
-    else
-      copy_rows<T, L>(
-          args, source, [&](int s) { return max(rows_of(args, system_of(task, s)), 0); }, memory.matrix);
-    bool plain = rows_of(args, system_of(task, group())) > 0;
-    if (lane() == 0) memory.worst[group()] = 0;
+    work.fetch();
+    bool plain = rows_of(args, work.system()) > 0;
+    if (work.lane() == 0) memory.worst[work.group()] = 0;
 #pragma unroll 1
     for (int column = 0; column < args.nrhs; column += C) {
-      __syncwarp();  // the right-hand sides before have been read
-      stage_columns(task, column);
-      wait_for_copies();
-      if (!whole && column == 0) {
-#pragma unroll 1
-        for (int row = rows(task) + lane(); row < N; row += G) kept<L>(own_matrix(), group(), row, row) = 1;
-        __syncwarp();  // the padding is complete
-      }
-      T a[R][N], b[C][R];
-      load_kept<T, L>(own_matrix(), group(), lane(), a);
-      unsigned odd = 0;
-      if (args.storage == Storage::dense) {
-        odd = kept_difference<T, L>(own_matrix(), group(), lane(), a);
-      } else {
-        mirror_blocks<T, L>(own_matrix(), group(), lane(), a);
-        if (args.to.backward_error != nullptr) mirror_kept<T, L>(own_matrix(), group(), lane(), a);
-      }
-#pragma unroll
-      for (int u = 0; u < R; ++u) {
-        if (has_row<L>(lane(), u)) odd |= far_bits(diagonal<T, L>(lane(), u, a));
-#pragma unroll
-        for (int c = 0; c < C; ++c) {
-          b[c][u] = staged_rhs(c, u);
-          odd |= static_cast<unsigned>(is_far(b[c][u], Traits<T>::rhs_window));
-        }
-      }
-      if (odd != 0) b[0][0] = not_a_number<T>();  // which says so at the end
-      reduce_to_identity<typename Plan::Steps, L>(group(), lane(), memory, a, b, memory.pivots[group()], args.once);
-      if (args.pivot_numbers && column == 0) {
-        PivotNumbers<T> numbers;
-        const int end = rows(task);
-#pragma unroll
-        for (int u = 0; u < R; ++u)
-          if (G * u + lane() < end) numbers.add(memory.pivots[group()][G * u + lane()], 0);
-        numbers.template combine<G>();
-        if (lane() == 0) numbers.store(args, system_of(task, group()));
-      }
-      T zero = 0, least = 1;  // zero becomes NaN where a number is not finite
-      T* const x = args.to.x + system_of(task, group()) * args.to.x_stride + column;
-#pragma unroll
-      for (int u = 0; u < R; ++u) {
-        const int row = G * u + lane();
-        const T inverse = has_row<L>(lane(), u) ? reciprocal(memory.pivots[group()][row]) : T(1);
-        zero = fma(inverse, T(0), zero);
-        least = min(least, inverse);
-#pragma unroll
-        for (int c = 0; c < C; ++c) {
-          b[c][u] *= inverse;
-          zero = fma(b[c][u], T(0), zero);
-          if (row < args.n && (C == 1 || column + c < args.nrhs))
-            x[static_cast<std::int64_t>(row) * args.nrhs + c] = b[c][u];
-        }
-      }
-      plain = plain && zero == 0 && least > 0;
-      if (args.to.backward_error != nullptr) {
-#pragma unroll 1
-        for (int c = 0; c < C && column + c < args.nrhs; ++c) {
-          T right[R];
-          double norm_a;
-#pragma unroll
-          for (int u = 0; u < R; ++u) right[u] = staged_rhs(c, u);
-          const double error =
-              judge_kept<T, L>(rows(task), group(), lane(), own_matrix(), memory.x[group()], b[0], right, norm_a);
-          if (lane() == 0) memory.worst[group()] = max(memory.worst[group()], error);
-          if (C > 1) {
-#pragma unroll
-            for (int u = 0; u < R; ++u) b[0][u] = b[C - 1][u];
-          }
-        }
-      }
+      work.fetch_columns(column);
+      T a[L::rows][N], b[C][L::rows];
+      work.take(a, b);
+      reduce_to_identity<typename Work::Plan::Steps, L>(work.group(), work.lane(), memory, a, b,
+                                                        memory.pivots[work.group()], args.once);
+      if (args.pivot_numbers && column == 0) work.tell_pivots();
+      plain = work.finish(column, b) && plain;
+      if (args.to.backward_error != nullptr) work.judge(column, b);
     }
-    plain = !any_of_group<G>(!plain);
-    if (lane() == 0) {
-      const std::int64_t system = system_of(task, group());
-      if (args.to.backward_error != nullptr) args.to.backward_error[system] = static_cast<T>(memory.worst[group()]);
-      args.to.info[system] = 0;
-      args.marks[system] = plain ? Mark::settled : Mark::unsettled;
-    }
+    plain = !any_of_group<L::lanes>(!plain);
+    if (work.lane() != 0) continue;
+    const std::int64_t system = work.system();
+    if (args.to.backward_error != nullptr) args.to.backward_error[system] = static_cast<T>(memory.worst[work.group()]);
+    args.to.info[system] = 0;
+    args.marks[system] = plain ? Mark::settled : Mark::unsettled;
   }
 }
 
