@@ -182,159 +182,196 @@ __device__ __forceinline__ double judge_strips(const Arguments<float>& args, int
   return max_of_group<G>(worst);
 }
 
+/// A warp's systems of one task, and each step of the kernel.
+template <class T, int N, bool Judged>
+struct ColumnsWork {
+  using Plan = ColumnsPlan<T, N, Judged>;
+  using L = typename Plan::L;
+  using Memory = ColumnsMemory<Plan, T>;
+  using Piece = Vector<T, L::piece>;
+  static constexpr int G = L::lanes, R = L::rows, P = L::piece, quarter = L::quarter;
+
+  const Arguments<T>& args;
+  Memory& memory;
+  const unsigned& task;
+
+  static __device__ __forceinline__ int lane() { return fresh(threadIdx.x) % G; }
+  static __device__ __forceinline__ int group() { return fresh(threadIdx.x) / G; }
+  __device__ __forceinline__ std::int64_t begin() const { return first_of_task<L::systems>(args, task); }
+
+  /// Rows that have come; what is not zero where the triangles differ is added to `odd`.
+  template <int first, int end>
+  __device__ __forceinline__ void take_rows(T (&a)[R][N], unsigned& odd) const {
+    load_rows<first, end, T, L>(memory.matrix[group()], group(), lane(), a);
+    if (args.storage == Storage::dense)
+      visit_columns<first, end, T, L>(memory.matrix[group()], group(), lane(),
+                                      [&](int u, int row, const T& value) { odd |= differing_bits(a[u][row], value); });
+  }
+  /// The matrices come into registers, and the triangles into shared memory where answers are judged.
+  __device__ __forceinline__ void take_matrix(T (&a)[R][N], unsigned& odd) const {
+    const auto source = [&](int s) { return args.a + (begin() + s) * args.a_step; };
+    __syncwarp();  // the last answers have left
+    stage_matrix<quarter, N, T, L>(source, memory.matrix);
+    wait_for_copies();
+    take_rows<3 * quarter, N>(a, odd);
+    __syncwarp();  // the last quarter has been read, whose place the first takes
+    stage_matrix<0, quarter, T, L>(source, memory.matrix);
+    take_rows<2 * quarter, 3 * quarter>(a, odd);
+    take_rows<quarter, 2 * quarter>(a, odd);
+    wait_for_copies();
+    take_rows<0, quarter>(a, odd);
+    odd |= diagonal_far_bits<T, L>(lane(), a);
+    __syncwarp();  // the matrices have been read, in whose place right-hand sides come
+    if constexpr (Judged) keep_triangle<L>(memory.rhs.triangle[group()], lane(), a);
+  }
+
+  /// Starts to copy the columns from `first` on, as many as find room.
+  __device__ __forceinline__ void fetch(const T* from, std::int64_t step, int first) const {
+    const T* const of_task = from + begin() * step;
+    visit_rhs<Plan>(
+        args, first, min(args.nrhs - first, Plan::most),
+        [&]<int count>(int piece, int number, int e) __attribute__((always_inline)) {
+#pragma unroll
+          for (int s = 0; s < L::systems; ++s)
+            copy_async<count>(memory.rhs.strips[s] + (piece ^ Plan::system_key(s)) * P + number,
+                              of_task + s * step + e);
+        });
+  }
+  /// Stores the answers from `first` to `end`.
+  __device__ __forceinline__ void store(int first, int end) const {
+    T* const x = args.to.x + begin() * args.to.x_stride;
+    visit_rhs<Plan>(
+        args, first,
+        min(end, args.nrhs) - first, [&]<int count>(int piece, int number, int e) __attribute__((always_inline)) {
+#pragma unroll
+          for (int s = 0; s < L::systems; ++s)
+            *reinterpret_cast<Vector<T, count>*>(x + s * args.to.x_stride + e) =
+                *reinterpret_cast<const Vector<T, count>*>(memory.rhs.strips[s] + (piece ^ Plan::system_key(s)) * P +
+                                                           number);
+        });
+  }
+
+  /// visit(u, the piece of row G u + lane) of the strip that begins with `column`.
+  template <class Visit>
+  __device__ __forceinline__ void visit_pieces(int column, Visit&& visit) const {
+    static_assert(G == 4 || G % 8 == 0);
+    const int strip = column % Plan::most / P, at = lane() ^ Plan::system_key(group()) ^ Plan::strip_key(strip);
+    T* const at_even = memory.rhs.strips[group()] + (strip * N + at) * P;
+    T* const at_odd = memory.rhs.strips[group()] + (strip * N + (at ^ G % 8)) * P;
+#pragma unroll
+    for (int u = 0; u < R; ++u)
+      visit(u, reinterpret_cast<Piece*>((G * u % 8 == 0 ? at_even : at_odd) + G * u / 8 * 8 * P));
+  }
+  /// The strip that begins with `column` becomes its answers; inverse[0] becomes NaN where these are none.
+  __device__ __forceinline__ void solve_strip(int column, const T (&a)[R][N], T (&inverse)[R]) const {
+    T y[P][R];
+    bool far = false;
+    visit_pieces(
+        column, [&](int u, const Piece* from) __attribute__((always_inline)) {
+          const Piece in = *from;
+#pragma unroll
+          for (int c = 0; c < P; ++c) {
+            y[c][u] = c == 0 || column + c < args.nrhs ? in.value[c] : T(0);
+            far |= is_far(y[c][u], Traits<T>::rhs_window);
+          }
+        });
+    if (far) inverse[0] = not_a_number<T>();
+    in_parts<Plan::forward>(
+        y, [&](auto& part)
+               __attribute__((always_inline)) { substitute_forward<L, false>(lane(), a, part, args.once); });
+#pragma unroll
+    for (int c = 0; c < P; ++c)
+#pragma unroll
+      for (int u = 0; u < R; ++u) {
+        y[c][u] *= inverse[u];
+        now(y[c][u]);  // rounded; the same in all kernels
+      }
+    in_parts<Plan::back>(
+        y, [&](auto& part) __attribute__((always_inline)) {
+          substitute_back<L, Plan::back_apart, false>(group(), lane(), memory, a, part, args.once);
+        });
+    T zero = 0;  // becomes NaN where a number is not finite
+    visit_pieces(
+        column, [&](int u, Piece* to) __attribute__((always_inline)) {
+          Piece out;
+#pragma unroll
+          for (int c = 0; c < P; ++c) {
+            zero = fma(y[c][u], T(0), zero);
+            out.value[c] = y[c][u];
+          }
+          *to = out;
+        });
+    if (!(zero == 0)) inverse[0] = not_a_number<T>();
+  }
+
+  /// The largest backward error, from the last columns, which are there, to the first.
+  __device__ __forceinline__ double judge() const {
+    double error = 0;
+    int first = (args.nrhs - 1) / Plan::most * Plan::most;
+    const auto judge_columns = [&]<int Strips>() __attribute__((always_inline)) {
+      error = max(error, judge_strips<Strips, L>(args, lane(), Plan::system_key(group()), memory.rhs.triangle[group()],
+                                                 args.b + (begin() + group()) * args.b_step + first, args.nrhs - first,
+                                                 memory.rhs.strips[group()]));
+    };
+#pragma unroll 1
+    for (;; first -= Plan::most) {
+      if (args.nrhs - first > P)
+        judge_columns.template operator()<2>();
+      else
+        judge_columns.template operator()<1>();
+      if (first == 0) return error;
+      __syncwarp();  // these answers have been read
+      fetch(args.to.x, args.to.x_stride, first - Plan::most);
+      wait_for_copies();
+    }
+  }
+};
+
 /// Solves what is plain, and marks all others: systems that are not symmetric to the bit, whose numbers lie far from 1
 /// or that fail. The last task begins where it ends with the batch: some systems are solved twice, alike.
 template <class T, int N, bool Judged>
 __global__ void __launch_bounds__(warp_lanes, resident_blocks(ColumnsPlan<T, N, Judged>::warps,
                                                               ColumnsPlan<T, N, Judged>::warps_elsewhere))
     columns_kernel(Arguments<T> args) {
-  using Plan = ColumnsPlan<T, N, Judged>;
-  using L = typename Plan::L;
-  constexpr int G = L::lanes, R = L::rows, P = L::piece, quarter = L::quarter;
-  __shared__ ColumnsMemory<Plan, T> memory;
-  const auto lane = []() __attribute__((always_inline)) { return fresh(threadIdx.x) % G; };
-  const auto group = []() __attribute__((always_inline)) { return fresh(threadIdx.x) / G; };
+  using Work = ColumnsWork<T, N, Judged>;
+  using Plan = typename Work::Plan;
+  using L = typename Work::L;
+  __shared__ typename Work::Memory memory;
 #pragma unroll 1
   for (unsigned task = blockIdx.x; task < args.tasks; task += gridDim.x) {
-    const auto begin = [&]() __attribute__((always_inline)) { return first_of_task<L::systems>(args, task); };
-    const auto source = [&](int s) { return args.a + (begin() + s) * args.a_step; };
-    T a[R][N], inverse[R];
+    const Work work{args, memory, task};
+    T a[L::rows][N], inverse[L::rows];
     unsigned odd = 0;  // not zero: the system is not plain
-    const auto take = [&]<int first, int end>() __attribute__((always_inline)) {
-      load_rows<first, end, T, L>(memory.matrix[group()], group(), lane(), a);
-      if (args.storage == Storage::dense)
-        visit_columns<first, end, T, L>(memory.matrix[group()], group(), lane(), [&](int u, int row, const T& value) {
-          odd |= differing_bits(a[u][row], value);
-        });
-    };
-    __syncwarp();  // the last answers have left
-    stage_matrix<quarter, N, T, L>(source, memory.matrix);
-    wait_for_copies();
-    take.template operator()<3 * quarter, N>();
-    __syncwarp();  // the last quarter has been read, whose place the first takes
-    stage_matrix<0, quarter, T, L>(source, memory.matrix);
-    take.template operator()<2 * quarter, 3 * quarter>();
-    take.template operator()<quarter, 2 * quarter>();
-    wait_for_copies();
-    take.template operator()<0, quarter>();
-    odd |= diagonal_far_bits<T, L>(lane(), a);
-    __syncwarp();  // the matrices have been read, in whose place right-hand sides come
-    if constexpr (Judged) keep_triangle<L>(memory.rhs.triangle[group()], lane(), a);
-    // Starts to copy the columns from `first` on, as many as find room.
-    const auto fetch = [&](const T* from, std::int64_t step, int first) __attribute__((always_inline)) {
-      const T* const of_task = from + begin() * step;
-      visit_rhs<Plan>(
-          args, first, min(args.nrhs - first, Plan::most),
-          [&]<int count>(int piece, int number, int e) __attribute__((always_inline)) {
-#pragma unroll
-            for (int s = 0; s < L::systems; ++s)
-              copy_async<count>(memory.rhs.strips[s] + (piece ^ Plan::system_key(s)) * P + number,
-                                of_task + s * step + e);
-          });
-    };
-    fetch(args.b, args.b_step, 0);
+    work.take_matrix(a, odd);
+    work.fetch(args.b, args.b_step, 0);
     NoRhs none;
-    factor<L, Plan::turning, Plan::factor_apart, false>(group(), lane(), memory, a, none,
+    factor<L, Plan::turning, Plan::factor_apart, false>(work.group(), work.lane(), memory, a, none,
                                                         ReciprocalsInRegisters<T, L>{inverse}, N, args.once);
     T least = inverse[0];
 #pragma unroll
-    for (int u = 1; u < R; ++u) least = min(least, inverse[u]);
+    for (int u = 1; u < L::rows; ++u) least = min(least, inverse[u]);
     if (odd != 0 || !(least > 0)) inverse[0] = not_a_number<T>();  // which says so at the end
     wait_for_copies();
 #pragma unroll 1
-    for (int column = 0; column < args.nrhs; column += P) {
-      // visit(u, the piece of row G u + lane)
-      const auto visit_pieces = [&](auto&& visit) __attribute__((always_inline)) {
-        static_assert(G == 4 || G % 8 == 0);
-        const int strip = column % Plan::most / P, at = lane() ^ Plan::system_key(group()) ^ Plan::strip_key(strip);
-        T* const at_even = memory.rhs.strips[group()] + (strip * N + at) * P;
-        T* const at_odd = memory.rhs.strips[group()] + (strip * N + (at ^ G % 8)) * P;
-#pragma unroll
-        for (int u = 0; u < R; ++u)
-          visit(u, reinterpret_cast<Vector<T, P>*>((G * u % 8 == 0 ? at_even : at_odd) + G * u / 8 * 8 * P));
-      };
-      T y[P][R];
-      bool far = false;
-      visit_pieces([&](int u, const Vector<T, P>* from) __attribute__((always_inline)) {
-        const Vector<T, P> in = *from;
-#pragma unroll
-        for (int c = 0; c < P; ++c) {
-          y[c][u] = c == 0 || column + c < args.nrhs ? in.value[c] : T(0);
-          far |= is_far(y[c][u], Traits<T>::rhs_window);
-        }
-      });
-      if (far) inverse[0] = not_a_number<T>();
-      in_parts<Plan::forward>(
-          y, [&](auto& part)
-                 __attribute__((always_inline)) { substitute_forward<L, false>(lane(), a, part, args.once); });
-#pragma unroll
-      for (int c = 0; c < P; ++c)
-#pragma unroll
-        for (int u = 0; u < R; ++u) {
-          y[c][u] *= inverse[u];
-          now(y[c][u]);  // rounded; the same in all kernels
-        }
-      in_parts<Plan::back>(
-          y, [&](auto& part) __attribute__((always_inline)) {
-            substitute_back<L, Plan::back_apart, false>(group(), lane(), memory, a, part, args.once);
-          });
-      T zero = 0;  // becomes NaN where a number is not finite
-      visit_pieces([&](int u, Vector<T, P>* to) __attribute__((always_inline)) {
-        Vector<T, P> out;
-#pragma unroll
-        for (int c = 0; c < P; ++c) {
-          zero = fma(y[c][u], T(0), zero);
-          out.value[c] = y[c][u];
-        }
-        *to = out;
-      });
-      if (!(zero == 0)) inverse[0] = not_a_number<T>();
-      const int end = column + P;
+    for (int column = 0; column < args.nrhs; column += L::piece) {
+      work.solve_strip(column, a, inverse);
+      const int end = column + L::piece;
       if (end < args.nrhs && end % Plan::most != 0) continue;
-      const int first = column - column % Plan::most;
       __syncwarp();  // the answers are complete
-      T* const x = args.to.x + begin() * args.to.x_stride;
-      visit_rhs<Plan>(
-          args, first,
-          min(end, args.nrhs) - first, [&]<int count>(int piece, int number, int e) __attribute__((always_inline)) {
-#pragma unroll
-            for (int s = 0; s < L::systems; ++s)
-              *reinterpret_cast<Vector<T, count>*>(x + s * args.to.x_stride + e) =
-                  *reinterpret_cast<const Vector<T, count>*>(memory.rhs.strips[s] + (piece ^ Plan::system_key(s)) * P +
-                                                             number);
-          });
+      work.store(column - column % Plan::most, end);
       if (end >= args.nrhs) break;
       __syncwarp();  // the answers have left
-      fetch(args.b, args.b_step, end);
+      work.fetch(args.b, args.b_step, end);
       wait_for_copies();
     }
-    const bool plain = !any_of_group<G>(not_finite(inverse[0]));
-    const std::int64_t place = begin() + group();
+    const bool plain = !any_of_group<L::lanes>(not_finite(inverse[0]));
+    const std::int64_t system = work.begin() + work.group();
     double error = 0;
-    if constexpr (Judged) {
-      int first = (args.nrhs - 1) / Plan::most * Plan::most;
-      const auto judge = [&]<int Strips>() __attribute__((always_inline)) {
-        error = max(error, judge_strips<Strips, L>(args, lane(), Plan::system_key(group()),
-                                                   memory.rhs.triangle[group()], args.b + place * args.b_step + first,
-                                                   args.nrhs - first, memory.rhs.strips[group()]));
-      };
-        // From the last columns, which are there, to the first.
-#pragma unroll 1
-      for (;; first -= Plan::most) {
-        if (args.nrhs - first > P)
-          judge.template operator()<2>();
-        else
-          judge.template operator()<1>();
-        if (first == 0) break;
-        __syncwarp();  // these answers have been read
-        fetch(args.to.x, args.to.x_stride, first - Plan::most);
-        wait_for_copies();
-      }
-    }
-    if (lane() != 0) continue;
-    if constexpr (Judged) args.to.backward_error[place] = static_cast<T>(error);
-    args.to.info[place] = 0;
-    args.marks[place] = plain ? Mark::settled : Mark::unsettled;
+    if constexpr (Judged) error = work.judge();
+    if (work.lane() != 0) continue;
+    if constexpr (Judged) args.to.backward_error[system] = static_cast<T>(error);
+    args.to.info[system] = 0;
+    args.marks[system] = plain ? Mark::settled : Mark::unsettled;
   }
 }
 

@@ -84,156 +84,190 @@ struct JudgedRows {
   }
 };
 
-/// Solves and judges what is plain, and marks all others: systems that are not symmetric to the bit, whose numbers lie
-/// far from 1 or that fail. The last task begins where it ends with the batch: some systems are solved twice, alike.
+/// A warp's systems of one task, and each step of the kernel.
 /// Dense: the other triangle is to be the same. Sized: each system has a size of its own.
 template <class T, bool Dense, bool Sized>
-__global__ void __launch_bounds__(warp_lanes, PiecesPlan<T, judged_rows, Asked::error>::warps)
-    judged_rows_kernel(Arguments<T> args) {
+struct JudgedWork {
   using Plan = PiecesPlan<T, judged_rows, Asked::error>;
   using L = typename Plan::L;
-  constexpr int G = L::lanes, N = L::size, quarter = L::quarter, kept = 3 * quarter;
+  using Memory = TileMemory<T, L>;
+  using Judged = JudgedRows<T, L>;
+  static constexpr int G = L::lanes, N = L::size, R = L::rows, quarter = L::quarter, kept = 3 * quarter;
   static_assert(L::split && L::column_pitch >= packed_begin(quarter));
-  __shared__ TileMemory<T, L> memory;
-  const auto lane = []() __attribute__((always_inline)) { return fresh(threadIdx.x) % G; };
-  const auto group = []() __attribute__((always_inline)) { return fresh(threadIdx.x) / G; };
-  const auto first_of = [&](unsigned task) __attribute__((always_inline)) {
+  static_assert(sizeof(Memory::x) + L::systems * sizeof(std::int32_t) <= sizeof(Memory::column));
+  /// Whether the next systems are on their way while the last columns are judged. In single precision the code that
+  /// this takes costs more than the wait.
+  static constexpr bool ahead = sizeof(T) == sizeof(double);
+
+  const Arguments<T>& args;
+  Memory& memory;
+
+  static __device__ __forceinline__ int lane() { return fresh(threadIdx.x) % G; }
+  static __device__ __forceinline__ int group() { return fresh(threadIdx.x) / G; }
+  __device__ __forceinline__ std::int64_t first_of(unsigned task) const {
     return first_of_task<L::systems>(args, task);
-  };
-  // Sizes, whatever they are, lie behind the answers to be judged until the elimination begins.
-  std::int32_t* const sizes = reinterpret_cast<std::int32_t*>(memory.x + L::systems);
-  static_assert(sizeof(memory.x) + L::systems * sizeof(std::int32_t) <= sizeof(memory.column));
-  const auto stage_sizes = [&](unsigned task) __attribute__((always_inline)) {
+  }
+  __device__ __forceinline__ std::int64_t system_of(unsigned task) const { return first_of(task) + group(); }
+  __device__ __forceinline__ T* own_matrix() const { return memory.matrix[group()]; }
+  __device__ __forceinline__ T* own_rhs() const { return memory.rhs + group() * L::column_pitch; }
+  /// Sizes, whatever they are, lie behind the answers to be judged until the elimination begins.
+  __device__ __forceinline__ std::int32_t* sizes() const {
+    return reinterpret_cast<std::int32_t*>(memory.x + L::systems);
+  }
+
+  __device__ __forceinline__ void stage_sizes(unsigned task) const {
     if (const int s = fresh(threadIdx.x); Sized && s < L::systems && task < args.tasks)
-      copy_async<1>(sizes + s, args.sizes + first_of(task) + s);
-  };
-  const auto stage_rows = [&]<int first, int end>(unsigned task) __attribute__((always_inline)) {
+      copy_async<1>(sizes() + s, args.sizes + first_of(task) + s);
+  }
+  template <int first, int end>
+  __device__ __forceinline__ void stage_rows(unsigned task) const {
     const Strided<T> source{args.a + first_of(task) * args.a_step, args.a_step};
     if constexpr (Sized)
-      stage_pieces<first, end>(source, memory, [&](int s) { return sizes[s]; });
+      stage_pieces<first, end>(source, memory, [&](int s) { return sizes()[s]; });
     else
       stage_pieces<first, end>(source, memory);
     end_group_of_copies();
-  };
-  const auto complete = [&]<int first, int end>() __attribute__((always_inline)) {
-    if constexpr (Sized) complete_rows<first, end, T, L>(sizes[group()], group(), lane(), memory.matrix[group()]);
-  };
-  const auto stage = [&](unsigned task) __attribute__((always_inline)) {
+  }
+  /// Starts to copy the systems of a task, but for their first rows.
+  __device__ __forceinline__ void stage(unsigned task) const {
     __syncwarp();                            // the last systems are done with
     if constexpr (Sized) wait_for_copies();  // the sizes are known
-    const T* const from = args.b + (first_of(task) + group()) * args.b_step;
+    const T* const from = args.b + system_of(task) * args.b_step;
     if constexpr (Sized)
-      stage_rhs_below(sizes[group()], from, group(), lane(), memory);
+      stage_rhs_below(sizes()[group()], from, group(), lane(), memory);
     else
       stage_rhs(from, group(), lane(), memory);
-    stage_rows.template operator()<kept, N>(task);
-    stage_rows.template operator()<quarter, kept>(task);
-  };
-  using Judged = JudgedRows<T, L>;
-  // Whether the next systems are on their way while the last columns are judged. In single precision the code that
-  // this takes costs more than the wait.
-  constexpr bool ahead = sizeof(T) == sizeof(double);
-  unsigned task = blockIdx.x;
-  stage_sizes(task);
-  if (ahead && task < args.tasks) stage(task);
-#pragma unroll 1
-  for (; task < args.tasks; task += gridDim.x) {
-    const auto system = [&]() __attribute__((always_inline)) { return first_of(task) + group(); };
-    if (!ahead) stage(task);
-    T a[L::rows][N], b[1][L::rows], inverse[L::rows];
-    unsigned odd = 0;
-    const auto take = [&]<int first, int end>() __attribute__((always_inline)) {
-      T* const matrix = memory.matrix[group()];
-      load_rows<first, end, T, L>(matrix, group(), lane(), a);
-      if (Dense) {
-        visit_columns<first, end, T, L>(
-            matrix, group(), lane(), [&](int u, int row, const T& value) { odd |= differing_bits(a[u][row], value); });
-      } else if (first < kept) {
-        __syncwarp();  // these rows have been read, and what they have above the diagonal
-        visit_columns<first, end, T, L>(matrix, group(), lane(), [&](int u, int row, T& value) {
-          if (u > row / G || lane() > row % G) value = a[u][row];
-        });
-      }
-    };
-    if constexpr (Sized) odd |= static_cast<unsigned>(sizes[group()] <= 0 || sizes[group()] > N);
-    wait_for_groups_but<1>();
-    complete.template operator()<kept, N>();
-    take.template operator()<kept, N>();
-#pragma unroll
-    for (int u = 0; u < L::rows; ++u) b[0][u] = memory.rhs[group() * L::column_pitch + G * u + lane()];
-    __syncwarp();  // the last quarter has been read, whose place the first takes, and the right-hand sides
-    stage_rows.template operator()<0, quarter>(task);
-    {
-      T* const last = memory.rhs + group() * L::column_pitch;
-#pragma unroll
-      for (int u = kept / G; u < L::rows; ++u)
-#pragma unroll
-        for (int c = 0; c < G * (u + 1) - kept; ++c) {
-          const int row = G * u - kept + lane();
-          if (c <= row) last[packed_begin(row) + c] = a[u][kept + c];
-        }
+    stage_rows<kept, N>(task);
+    stage_rows<quarter, kept>(task);
+  }
+
+  /// Rows that have come; what is not zero where the triangles differ is added to `odd`.
+  template <int first, int end>
+  __device__ __forceinline__ void take_rows(T (&a)[R][N], unsigned& odd) const {
+    T* const matrix = own_matrix();
+    load_rows<first, end, T, L>(matrix, group(), lane(), a);
+    if (Dense) {
+      visit_columns<first, end, T, L>(matrix, group(), lane(),
+                                      [&](int u, int row, const T& value) { odd |= differing_bits(a[u][row], value); });
+    } else if (first < kept) {
+      __syncwarp();  // these rows have been read, and what they have above the diagonal
+      visit_columns<first, end, T, L>(matrix, group(), lane(), [&](int u, int row, T& value) {
+        if (u > row / G || lane() > row % G) value = a[u][row];
+      });
     }
+  }
+  template <int first, int end>
+  __device__ __forceinline__ void complete() const {
+    if constexpr (Sized) complete_rows<first, end, T, L>(sizes()[group()], group(), lane(), own_matrix());
+  }
+  /// The triangle of the last rows takes the place of the right-hand side.
+  __device__ __forceinline__ void keep_last(const T (&a)[R][N]) const {
+    T* const last = own_rhs();
+#pragma unroll
+    for (int u = kept / G; u < R; ++u)
+#pragma unroll
+      for (int c = 0; c < G * (u + 1) - kept; ++c) {
+        const int row = G * u - kept + lane();
+        if (c <= row) last[packed_begin(row) + c] = a[u][kept + c];
+      }
+  }
+  /// Matrix and right-hand side come into registers; b becomes NaN where the system is not plain.
+  __device__ __forceinline__ void take(unsigned task, T (&a)[R][N], T (&b)[R]) const {
+    unsigned odd = 0;
+    if constexpr (Sized) odd |= static_cast<unsigned>(sizes()[group()] <= 0 || sizes()[group()] > N);
     wait_for_groups_but<1>();
-    complete.template operator()<quarter, kept>();
-    take.template operator()<2 * quarter, kept>();
-    take.template operator()<quarter, 2 * quarter>();
+    complete<kept, N>();
+    take_rows<kept, N>(a, odd);
+#pragma unroll
+    for (int u = 0; u < R; ++u) b[u] = own_rhs()[G * u + lane()];
+    __syncwarp();  // the last quarter has been read, whose place the first takes, and the right-hand sides
+    stage_rows<0, quarter>(task);
+    keep_last(a);
+    wait_for_groups_but<1>();
+    complete<quarter, kept>();
+    take_rows<2 * quarter, kept>(a, odd);
+    take_rows<quarter, 2 * quarter>(a, odd);
     wait_for_copies();
-    complete.template operator()<0, quarter>();
-    take.template operator()<0, quarter>();
+    complete<0, quarter>();
+    take_rows<0, quarter>(a, odd);
     odd |= diagonal_far_bits<T, L>(lane(), a);
 #pragma unroll
-    for (int u = 0; u < L::rows; ++u) odd |= static_cast<unsigned>(is_far(b[0][u], Traits<T>::rhs_window));
-    if (odd != 0) b[0][0] = not_a_number<T>();  // which says so at the end
+    for (int u = 0; u < R; ++u) odd |= static_cast<unsigned>(is_far(b[u], Traits<T>::rhs_window));
+    if (odd != 0) b[0] = not_a_number<T>();  // which says so at the end
+  }
+};
+
+/// Solves and judges what is plain, and marks all others: systems that are not symmetric to the bit, whose numbers lie
+/// far from 1 or that fail. The last task begins where it ends with the batch: some systems are solved twice, alike.
+template <class T, bool Dense, bool Sized>
+__global__ void __launch_bounds__(warp_lanes, PiecesPlan<T, judged_rows, Asked::error>::warps)
+    judged_rows_kernel(Arguments<T> args) {
+  using Work = JudgedWork<T, Dense, Sized>;
+  using Plan = typename Work::Plan;
+  using L = typename Work::L;
+  using Judged = typename Work::Judged;
+  constexpr int G = L::lanes, N = L::size, kept = Work::kept;
+  __shared__ typename Work::Memory memory;
+  const Work work{args, memory};
+  unsigned task = blockIdx.x;
+  work.stage_sizes(task);
+  if (Work::ahead && task < args.tasks) work.stage(task);
+#pragma unroll 1
+  for (; task < args.tasks; task += gridDim.x) {
+    const auto system = [&]() __attribute__((always_inline)) { return work.system_of(task); };
+    if (!Work::ahead) work.stage(task);
+    T a[L::rows][N], b[1][L::rows], inverse[L::rows];
+    work.take(task, a, b[0]);
     if constexpr (Sized) {
 #pragma unroll
       for (int u = 0; u < L::rows; ++u) inverse[u] = 1;  // lest what they were before be kept
     }
     factor<L, Plan::turning, Plan::factor_apart, false, Plan::early>(
-        group(), lane(), memory, a, b[0], ReciprocalsInRegisters<T, L>{inverse}, N, args.once);
+        work.group(), work.lane(), memory, a, b[0], ReciprocalsInRegisters<T, L>{inverse}, N, args.once);
 #pragma unroll
     for (int u = 0; u < L::rows; ++u) {
       b[0][u] *= inverse[u];
       now(b[0][u]);  // rounded; the same in all kernels
     }
-    substitute_back<L, Plan::back_apart, false>(group(), lane(), memory, a, b, args.once);
+    substitute_back<L, Plan::back_apart, false>(work.group(), work.lane(), memory, a, b, args.once);
     const int n = Sized ? args.sizes[system()] : N;
     T right[L::rows];
     {
-      const T* const from = args.b + system() * args.b_step + lane();
+      const T* const from = args.b + system() * args.b_step + work.lane();
 #pragma unroll
-      for (int u = 0; u < L::rows; ++u) right[u] = !Sized || G * u + lane() < n ? from[G * u] : T(0);
+      for (int u = 0; u < L::rows; ++u) right[u] = !Sized || G * u + work.lane() < n ? from[G * u] : T(0);
     }
     const bool plain = !any_of_group<G>(!are_answers(b[0], inverse));
-    T* const x = args.to.x + system() * args.to.x_stride + lane();
+    T* const x = args.to.x + system() * args.to.x_stride + work.lane();
 #pragma unroll
     for (int u = 0; u < L::rows; ++u) x[G * u] = b[0][u];
-    if (lane() == 0) {
+    if (work.lane() == 0) {
       args.to.info[system()] = 0;
       args.marks[system()] = plain ? Mark::settled : Mark::unsettled;
     }
     if constexpr (Sized) {
       __syncwarp();  // what lay in the place of the next sizes has been read
-      stage_sizes(static_cast<unsigned>(fresh(static_cast<int>(task))) + gridDim.x);
+      work.stage_sizes(static_cast<unsigned>(fresh(static_cast<int>(task))) + gridDim.x);
     }
-    const T* const last = memory.rhs + group() * L::column_pitch;
+    const T* const last = work.own_rhs();
     Judgement<T, L, true> judgement(
-        n, lane(),
+        n, work.lane(),
         [&](int row) {
-          return row < kept ? staged<L>(memory.matrix[group()], group(), row, row)
+          return row < kept ? staged<L>(work.own_matrix(), work.group(), row, row)
                             : last[packed_begin(row - kept) + row - kept];
         },
-        memory.x[group()], b[0], right);
+        memory.x[work.group()], b[0], right);
     T rest[L::rows][Judged::last_columns];
-    Judged::add_first(judgement, group(), lane(), memory.matrix[group()], last, memory.x[group()], rest);
-    if constexpr (ahead) {
+    Judged::add_first(judgement, work.group(), work.lane(), work.own_matrix(), last, memory.x[work.group()], rest);
+    if constexpr (Work::ahead) {
       if (const auto next = static_cast<unsigned>(fresh(static_cast<int>(task + gridDim.x))); next < args.tasks)
-        stage(next);
+        work.stage(next);
       now(rest);  // and no earlier
     }
-    Judged::add(judgement, memory.x[group()], kept, rest);
+    Judged::add(judgement, memory.x[work.group()], kept, rest);
     double norm_a;
-    const double error = judgement.result(n, lane(), norm_a);
-    if (lane() == 0) args.to.backward_error[system()] = static_cast<T>(error);
+    const double error = judgement.result(n, work.lane(), norm_a);
+    if (work.lane() == 0) args.to.backward_error[system()] = static_cast<T>(error);
   }
 }
 
