@@ -127,6 +127,7 @@ struct SolveTable {
     return std::to_array<SolveRow>({
       // single precision
       //     type, n, storages, asked, lanes, warps
+      pieces(f32, 8, dense | lower, x, 4, {16, 16}, {}, ""),
       pieces(f32, 16, dense | lower, x, 4, {16, 12}, {}, ""),
       pieces(f32, 16, packed, x, 4, {16, 12}, {}, ""),
       pieces(f32, 32, dense | lower, x, 4, {8, 8}, {.turning = {4, 0}, .apart = {0, 8}}, ""),
@@ -177,10 +178,12 @@ struct SolveTable {
       as_stored(f32, 25, 28, everything, aligned, 4, 1, {8, 8}, {.place = 28, .turning = {2, 2}, .apart = {0, 8}}, "n = 25, 28: 1.50, 1.32 times"),
       as_stored(f32, 29, 32, everything, aligned, 4, 1, {8, 8}, {.late = 8, .place = 24, .apart = {0, 8}}, "n = 29: 1.52 times"),
       //       type, first, last, arrival, lanes, shares, warps
-      one_pass(f32, 9, 16, at_pieces, 4, 1, 12, {}, ""),
-      one_pass(f32, 17, 24, at_pieces, 4, 1, 8, {.turning = {2, 2}}, ""),
+      one_pass(f32, 13, 16, at_pieces, 4, 1, 12, {}, ""),
+      one_pass(f32, 17, 20, at_pieces, 4, 1, 12, {.turning = {2, 2}}, ""),
+      one_pass(f32, 21, 24, at_pieces, 4, 1, 8, {.turning = {2, 2}}, ""),
       one_pass(f32, 25, 32, at_pieces, 4, 1, 8, {.turning = {2, 0}, .apart = {0, 8}}, ""),
-      one_pass(f32, 33, 40, at_pieces, 8, 2, 8, {.apart = {1, 1}, .back_apart = always}, ""),
+      one_pass(f32, 33, 36, at_pieces, 8, 2, 8, {.apart = {1, 1}, .back_apart = always}, ""),
+      one_pass(f32, 37, 40, at_pieces, 8, 2, 8, {.apart = {1, 1}, .back_apart = always}, ""),
       one_pass(f32, 41, 48, at_pieces, 16, 1, 8, {.apart = {1, 1}, .back_apart = always}, ""),
       one_pass(f32, 49, 56, at_pieces, 16, 1, 8, {.apart = {1, 1}, .back_apart = always}, ""),
       one_pass(f32, 57, 64, at_pieces, 16, 1, 8, {.apart = {1, 1}, .back_apart = always}, ""),
@@ -227,9 +230,10 @@ struct SolveTable {
       as_stored(f64, 17, 20, everything, aligned, 4, 2, {8, 8}, {.place = 20, .apart = {1, 1}, .back_apart = always}, "n = 18, 20: 1.51, 1.25 times"),
       as_stored(f64, 25, 28, everything, aligned, 8, 1, {8, 8}, {.place = 28, .apart = {1, 1}, .back_apart = always}, "n = 26, 28: 1.40, 1.19 times"),
       as_stored(f64, 29, 32, everything, aligned, 8, 1, {8, 8}, {.late = 8, .place = 24, .apart = {1, 1}, .back_apart = always}, "n = 29: 1.36 times"),
-      one_pass(f64, 9, 16, at_pieces, 4, 1, 8, {.apart = {1, 1}, .back_apart = always}, ""),
-      one_pass(f64, 17, 24, at_pieces, 8, 1, 8, {.apart = {1, 1}, .back_apart = always}, ""),
-      one_pass(f64, 25, 32, at_pieces, 8, 1, 8, {.apart = {1, 1}, .back_apart = always}, ""),
+      one_pass(f64, 13, 16, at_pieces, 4, 1, 8, {.apart = {1, 1}, .back_apart = always}, ""),
+      one_pass(f64, 17, 20, at_pieces, 4, 2, 8, {.apart = {1, 1}, .back_apart = always}, ""),
+      one_pass(f64, 21, 24, at_pieces, 8, 1, 8, {.apart = {1, 1}, .back_apart = always}, ""),
+      one_pass(f64, 29, 32, at_pieces, 8, 1, 8, {.apart = {1, 1}, .back_apart = always}, ""),
       one_pass(f64, 1, 8, anywhere, 4, 1, 12, {}, ""),
       one_pass(f64, 9, 12, anywhere, 4, 1, 8, {}, ""),
       one_pass(f64, 13, 16, anywhere, 4, 1, 8, {.apart = {1, 1}, .back_apart = always}, ""),
