@@ -567,9 +567,9 @@ __device__ __forceinline__ void substitute_back(int n, const Blocks<B>& a, Block
   }
 }
 
-/// The factors become U = L^-T, block (J, I) of which takes the place of block (I, J); ||U D^-1 U^T||_1 = ||A^-1||_1.
+/// The factors become U = L^-T, block (J, I) of which takes the place of block (I, J).
 template <int B>
-__device__ __forceinline__ double norm_of_inverse(int m, Blocks<B>& a, BlocksMemory<B>& memory) {
+__device__ __forceinline__ void invert_factors(Blocks<B>& a, BlocksMemory<B>& memory) {
   const BlockLane own;
   unrolled<B>([&](auto index) __attribute__((always_inline)) {
     constexpr int I = index;
@@ -607,7 +607,13 @@ __device__ __forceinline__ double norm_of_inverse(int m, Blocks<B>& a, BlocksMem
       a[block_place(I, J)] = product;
     });
   });
-  // Rows of A^-1: what lies up to the diagonal block, and columns for the rest.
+}
+
+/// ||U D^-1 U^T||_1 = ||A^-1||_1, U as invert_factors() leaves it.
+template <int B>
+__device__ __forceinline__ double norm_of_inverse(int m, const Blocks<B>& a, const BlocksMemory<B>& memory) {
+  const BlockLane own;
+  // A row of A^-1 is a row of U D^-1 U^T up to the diagonal block, and a column behind it.
   Block column_sum[B] = {};
   double row_sum[B] = {};
   const auto count = [&](int J, int H, const Block& product) __attribute__((always_inline)) {
@@ -972,6 +978,7 @@ __global__ void __launch_bounds__(warp_lanes, BlocksPlan<B, Full>::warps) ldlt_b
       if (lane == 0 && args.to.backward_error != nullptr) args.to.backward_error[task] = static_cast<T>(error);
       if (args.pivot_numbers) store_pivot_numbers<T, B>(args, task, m, memory);
       if (args.to.rcond != nullptr) {
+        invert_factors<B>(a, memory);
         const double norm_inverse = norm_of_inverse<B>(m, a, memory);
         const double rcond = 1 / norm_a / norm_inverse;
         if (lane == 0) args.to.rcond[task] = static_cast<T>(rcond > 0 ? rcond : 0);
