@@ -13,6 +13,7 @@
 #include "io/format/byte_check.hpp"
 #include "io/format/common.hpp"
 #include "io/format/labels.hpp"
+#include "io/format/result_tables.hpp"
 #include "io/format/vtkhdf.hpp"
 #include "io/hdf5/input.hpp"
 #include "io/integrity/row_hashes.hpp"
@@ -40,25 +41,41 @@ struct ResultReader::Impl {
   InputFile file;
   ProblemSets sets;
   std::int64_t minor = format_minor;  ///< version of the file's format
-  bool has_statistics = true;         ///< of V: V_min, V_max, V_mean; formats 1.0 and 1.1 lack them
 
-  /// Whether the file has that number of the set's systems.
-  [[nodiscard]] bool has(const auto& number, const SolveSet& set) const {
-    return number.is_of(set.shape) && number.since <= minor;
-  }
-
-  void expect_type_name(const std::string& dataset, const std::string& expected) const {
-    const DatasetInfo& info = file.dataset(dataset);
-    if (info.type_name != expected) {
-      throw file.error(dataset, "expected " + expected + ", found " + info.type_name, "Write the results anew.");
+  /// What the table says of types, shapes and units.
+  void expect(const std::string& group, const ResultTable& table) const {
+    for (const ResultRow& row : table) {
+      if (row.since > minor || row.created == Created::apart) continue;
+      const std::string dataset = group + "/" + row.name;
+      std::vector<std::int64_t> shape = shape_of(row);
+      if (row.type.starts_with("compound")) shape.push_back(2);
+      if (const std::string& type = file.dataset(dataset).type_name; type != row.type)
+        throw file.error(dataset, "expected " + row.type + ", found " + type, "Write the results anew.");
+      expect_shape(file, dataset, shape);
+      if (shape.size() == 1 && row.name != "V") file.check_proportion(dataset);  // they may be read at once
+      if (!row.unit.empty()) expect_text(dataset, "unit", row.unit);
     }
   }
 
-  /// A dataset with one number per system.
-  void expect_numbers(const std::string& dataset, const std::string& type, std::int64_t batch) const {
-    expect_type_name(dataset, type);
-    expect_shape(file, dataset, {batch});
-    file.check_proportion(dataset);
+  /// How many numbers there are in these ranges of the first axes.
+  static std::size_t numbers_in(const std::vector<std::int64_t>& shape, std::initializer_list<AxisRange> ranges) {
+    std::int64_t numbers = 1;
+    for (const AxisRange& range : ranges) numbers *= range.count;
+    for (std::size_t axis = ranges.size(); axis < shape.size(); ++axis) numbers *= shape[axis];
+    return static_cast<std::size_t>(numbers);
+  }
+
+  /// Reads what a block has of a set's datasets; what the file lacks is left empty.
+  template <class Set, class Block>
+  void read(const Set& set, Block& block) const {
+    const std::string group = set_path(set);
+    const ResultTable table = result_table(set);
+    for_each_part(set, block, {}, [&](const char* name, std::initializer_list<AxisRange> ranges, auto& values) {
+      const ResultRow* row = find_row(table, name);
+      if (row && row->since > minor) row = nullptr;
+      if constexpr (requires { values.clear(); }) values.resize(row ? numbers_in(shape_of(*row), ranges) : 0);
+      if (row) file.read(group + "/" + name, ranges, values.data());
+    });
   }
 
   /// A text attribute that says what it must say.
@@ -108,46 +125,25 @@ struct ResultReader::Impl {
     expect_values(dataset, expected, found);
   }
 
-  /// A dataset along the axis of problems, and its unit, if it has one.
-  struct OfProblems {
-    const char* name;
-    std::string unit;
-  };
-  void expect_labels(const ChargesOfSet& asked, const ProblemLabels& found, const std::string& group,
-                     const std::vector<OfProblems>& others) const {
+  /// What is said a second time of sets of charges.
+  void expect_labels(const ChargesOfSet& asked, const ProblemLabels& found, const std::string& group) const {
     std::vector<std::int64_t> problem(static_cast<std::size_t>(asked.batch));
     std::iota(problem.begin(), problem.end(), 0);
     expect_stored(group + "/problem", problem);
     expect_values(group + "/name", asked.labels.name, found.name);
     expect_values(group + "/step", asked.labels.step, found.step);
     expect_values(group + "/time", asked.labels.time, found.time);
-    if (!found.time.empty()) {
+    if (!found.time.empty())
       expect_values(group + "/time@unit", {asked.labels.time_unit}, std::vector{found.time_unit});
-      const std::string& unit = asked.labels.time_unit;
-      if (unit.find("since") == std::string::npos) expect_said(group + "/time", "units", unit);
-    }
-    std::string known;
-    for (const auto& [name, is_known] :
-         {std::pair{"name", !found.name.empty()}, {"step", !found.step.empty()}, {"time", !found.time.empty()}}) {
-      if (is_known) known += (known.empty() ? "" : " ") + std::string(name);
-    }
-    for (const auto& [name, unit] : others) {
-      if (!unit.empty()) expect_said(group + "/" + name, "units", unit);
-      if (!known.empty()) expect_said(group + "/" + name, "coordinates", known);
-    }
   }
-
-  /// V, E and the energy are in the unit that the set names, and lengths in angstrom.
-  void expect_units(const PotentialSet& set) const {
-    const std::string group = set_path(set), unit = potential_unit_name(set.output_unit);
-    expect_text(group + "/V", "unit", unit);
-    if (set.has_field) expect_text(group + "/E", "unit", field_unit_name(set.output_unit));
-    if (set.has_groups) expect_text(group + "/energy", "unit", energy_unit_name(set.output_unit));
-    if (has_statistics) {
-      for (const char* statistic : {"/V_min", "/V_max", "/V_mean"}) expect_text(group + statistic, "unit", unit);
+  /// Units as netCDF says them, and coordinates.
+  void expect_told(const std::string& group, const ResultTable& table) const {
+    for (const ResultRow& row : table) {
+      const std::string dataset = group + "/" + row.name;
+      for (const char* attribute : {"unit", "units"})
+        if (!row.unit.empty()) expect_said(dataset, attribute, row.unit);
+      if (!row.coordinates.empty()) expect_said(dataset, "coordinates", row.coordinates);
     }
-    if (set.targets != TargetKind::lattice) return;
-    for (const char* place : {"/origin", "/spacing"}) expect_text(group + place, "unit", "angstrom");
   }
 
   /// The type and shape that a solution or an inverse tells.
@@ -176,14 +172,7 @@ struct ResultReader::Impl {
     const DatasetInfo& info = file.float_dataset(group + "/rcond");
     set.type = scalar_type(info.type);
     set.batch = info.shape.empty() ? 0 : info.shape[0];
-    const auto n = file.integers(group, "n");
-    if (!n || n->size() != 1 || n->front() < 1 || n->front() > max_system_size) {
-      throw file.error(group + "@n",
-                       "expected a number from 1 to " + std::to_string(max_system_size) + ", found " +
-                           (n ? shape_text(*n) : "nothing"),
-                       "Write the results anew.");
-    }
-    set.shape.n = static_cast<int>(n->front());
+    set.shape.n = static_cast<int>(count(group, "n", 1, max_system_size));
     set.shape.nrhs = 0;
     set.shape.determinant_only = true;
   }
@@ -196,16 +185,9 @@ struct ResultReader::Impl {
     } else {
       open_answer(group, set);
     }
-    expect_numbers(group + "/info", "int32", set.batch);
     set.shape.has_sizes = file.kind(group + "/size") != ObjectKind::none;
-    if (set.shape.has_sizes) {
-      expect_type_name(group + "/size", "int32");
-      check_sizes(file, set, "Write the results anew.");
-    }
-    for_each_spd_number(set.type, [&]<class T, class V>(const SpdNumber<T, V>& number) {
-      const char* const type = std::is_integral_v<V> ? "int32" : sizeof(V) == 4 ? "float32" : "float64";
-      if (has(number, set)) expect_numbers(group + "/" + number.name, type, set.batch);
-    });
+    expect(group, result_table(set));
+    if (set.shape.has_sizes) check_sizes(file, set, "Write the results anew.");
   }
 
   void open_set(PotentialSet& set) const {
@@ -213,34 +195,22 @@ struct ResultReader::Impl {
     read_potential_attributes(file, set);
     const DatasetInfo& info = file.float_dataset(group + "/V");
     set.type = scalar_type(info.type);
-    std::vector<std::int64_t> shape{info.shape.empty() ? 0 : info.shape[0]};
+    const std::int64_t values = info.shape.empty() ? 0 : info.shape[0];
     if (set.targets == TargetKind::lattice) {
-      set.batch = shape[0];
-      shape.insert(shape.end(), {set.shape.nz, set.shape.ny, set.shape.nx});
+      set.batch = values;
     } else {
       const bool at_points = set.targets == TargetKind::points;
       std::vector<std::int64_t>& offset = at_points ? set.point_offset : set.offset;
-      offset = read_offset(file, group + (at_points ? "/point_offset" : "/offset"), shape[0], "values of V");
+      offset = read_offset(file, group + (at_points ? "/point_offset" : "/offset"), values, "values of V");
       set.batch = static_cast<std::int64_t>(offset.size()) - 1;
     }
-    expect_shape(file, group + "/V", shape);
-    if (set.has_field) {
-      expect_type_name(group + "/E", info.type_name);
-      shape.push_back(3);
-      expect_shape(file, group + "/E", shape);
-    }
-    expect_numbers(group + "/info", "int32", set.batch);
     set.has_groups = file.kind(group + "/energy") != ObjectKind::none;
-    if (set.has_groups) expect_numbers(group + "/energy", "float64", set.batch);
-    if (has_statistics) {
-      for (const char* statistic : {"/V_min", "/V_max", "/V_mean"}) {
-        expect_numbers(group + statistic, "float64", set.batch);
-      }
-    }
+    expect(group, result_table(set));
     set.labels = read_labels(file, group, set.batch);
     set.has_widths = read_flag(file, group, "widths", "Write the results anew.");
     read_potential_lengths(file, set, 1);
-    expect_units(set);
+    if (set.targets != TargetKind::lattice) return;
+    for (const char* place : {"/origin", "/spacing"}) expect_text(group + place, "unit", "angstrom");
   }
 
   void open_set(PairEnergySet& set) const {
@@ -259,18 +229,13 @@ struct ResultReader::Impl {
     read_charge_lengths(file, group, set, 1);
     const DatasetInfo& energies = file.dataset(group + "/energy");
     set.batch = energies.shape.empty() ? 0 : energies.shape[0];
-    expect_numbers(group + "/energy", "float64", set.batch);
-    expect_text(group + "/energy", "unit", energy_unit_name(set.output_unit));
-    expect_numbers(group + "/info", "int32", set.batch);
+    if (set.per_charge) {
+      const std::vector<std::int64_t>& shape = file.dataset(group + "/energy_per_charge").shape;
+      set.offset = {shape.empty() ? 0 : shape[0]};  // all charges, until their places are known
+    }
+    expect(group, result_table(set));
+    if (set.per_charge) set.offset = read_offset(file, group + "/offset", set.charges(), "energies of charges");
     set.labels = read_labels(file, group, set.batch);
-    if (!set.per_charge) return;
-    const std::string per_charge = group + "/energy_per_charge";
-    const DatasetInfo& of_charges = file.dataset(per_charge);
-    const std::int64_t charges = of_charges.shape.empty() ? 0 : of_charges.shape[0];
-    expect_numbers(per_charge, "float64", charges);
-    expect_text(per_charge, "unit", energy_unit_name(set.output_unit));
-    set.offset = read_offset(file, group + "/offset", charges, "energies of charges");
-    expect_shape(file, group + "/offset", {set.batch + 1});
   }
 
   /// An attribute that is a count.
@@ -285,7 +250,7 @@ struct ResultReader::Impl {
   }
 
   void open_set(CorrelationSet& set) const {
-    const std::string group = set_path(set), visibility = group + "/visibility";
+    const std::string group = set_path(set);
     const auto signal = file.string(group, "signal");
     const auto found = std::ranges::find(sample_types, signal.value_or(""), sample_type_name);
     if (found == sample_types.end()) {
@@ -300,20 +265,14 @@ struct ResultReader::Impl {
     set.integrate = count(group, "integrate", 1, all);
     const DatasetInfo& info = file.dataset(group + "/info");
     set.batch = info.shape.empty() ? 0 : info.shape[0];
-    expect_numbers(group + "/info", "int32", set.batch);
     read_correlation_attributes(file, set);
-    std::vector<std::int64_t> shape{set.integrations(), set.batch, set.baselines()};
-    expect_type_name(group + "/weight", "int32");
-    expect_shape(file, group + "/weight", shape);
-    shape.push_back(2);
-    expect_type_name(visibility, visibility_type_name(set.visibility()));
-    expect_shape(file, visibility, shape);
+    const ResultTable table = result_table(set);
+    expect(group, {table.rbegin(), table.rend()});  // weights first: their shape has no parts
   }
 
   void open(Bytes bytes) {
     std::vector<std::string> warnings;
     minor = check_format(file, warnings);
-    has_statistics = minor >= 2;
     if (!smallbatch::is_result_file(file)) {
       throw Error(ErrorKind::bad_input, "cannot use " + file.path(),
                   "it is a problem file, not a results file: /provenance has no kind \"results\"",
@@ -354,65 +313,25 @@ template <class T>
 void ResultReader::read(const SolveSet& set, std::int64_t first, std::int64_t count, SpdBlock<T>& block) const {
   expect_type(scalar_type_of<T>, set.type, set.name);
   expect_range(first, count, set.batch, set.name);
-  const std::string group = set_path(set);
   // The block keeps the shape that the caller gave it: results do not say how A was stored.
   block.first = first;
   block.count = count;
-  const auto fill = [&](const std::string& name, auto& values, std::int64_t numbers, bool is_there) {
-    values.resize(is_there ? static_cast<std::size_t>(count * numbers) : 0);
-    if (is_there) impl_->file.read(group + "/" + name, {{first, count}}, values.data());
-  };
-  fill(set.shape.wants_inverse() ? "inverse" : "x", block.x, set.shape.solution_size(), !set.shape.determinant_only);
-  fill("info", block.info, 1, true);
-  fill("size", block.sizes, 1, set.shape.has_sizes);
-  for_each_spd_number<T>(
-      [&](const auto& number) { fill(number.name, block.*number.in_block, 1, impl_->has(number, set)); });
+  impl_->read(set, block);
 }
 
 template <class T>
 void ResultReader::read(const PotentialSet& set, PotentialBlock<T>& block) const {
   expect_type(scalar_type_of<T>, set.type, set.name);
   expect_range(block.first, block.count, set.batch, set.name);
-  const std::string group = set_path(set);
-  const AxisRange problems{block.first, block.count}, planes{block.first_plane, block.plane_count};
-  const auto values = [&](const char* name, std::int64_t per_target, AlignedVector<T>& into) {
-    const std::int64_t first = set.targets_before(block.first);
-    const bool on_lattices = set.targets == TargetKind::lattice;
-    const std::int64_t count = on_lattices ? block.count * block.plane_count * set.shape.plane_points()
-                                           : set.targets_before(block.first + block.count) - first;
-    into.resize(static_cast<std::size_t>(count * per_target));
-    if (on_lattices) {
-      impl_->file.read(group + name, {problems, planes}, into.data());
-    } else {
-      impl_->file.read(group + name, {{first, count}}, into.data());
-    }
-  };
   if (set.targets == TargetKind::lattice) expect_range(block.first_plane, block.plane_count, set.shape.nz, set.name);
   block.targets = set.targets;
   block.shape = set.shape;
-  values("/V", 1, block.potential);
-  block.field.clear();
-  if (set.has_field) values("/E", 3, block.field);
-  block.info.resize(static_cast<std::size_t>(block.count));
-  impl_->file.read(group + "/info", {problems}, block.info.data());
-  block.energy.resize(set.has_groups ? block.info.size() : 0);
-  if (set.has_groups) impl_->file.read(group + "/energy", {problems}, block.energy.data());
+  impl_->read(set, block);
 }
 
 void ResultReader::read(const PairEnergySet& set, PairEnergyBlock& block) const {
   expect_range(block.first, block.count, set.batch, set.name);
-  const std::string group = set_path(set);
-  const AxisRange problems{block.first, block.count};
-  block.info.resize(static_cast<std::size_t>(block.count));
-  block.energy.resize(block.info.size());
-  impl_->file.read(group + "/info", {problems}, block.info.data());
-  impl_->file.read(group + "/energy", {problems}, block.energy.data());
-  block.energy_per_charge.clear();
-  if (!set.per_charge) return;
-  const std::int64_t first = set.offset[static_cast<std::size_t>(block.first)];
-  const std::int64_t charges = set.offset[static_cast<std::size_t>(block.first + block.count)] - first;
-  block.energy_per_charge.resize(static_cast<std::size_t>(charges));
-  impl_->file.read(group + "/energy_per_charge", {{first, charges}}, block.energy_per_charge.data());
+  impl_->read(set, block);
 }
 
 const InputFile& ResultReader::file() const { return impl_->file; }
@@ -420,28 +339,12 @@ const InputFile& ResultReader::file() const { return impl_->file; }
 void ResultReader::read(const CorrelationSet& set, SignalBlock& block) const {
   expect_range(block.first, block.channels, set.batch, set.name);
   expect_range(block.first_time, block.times, set.times, set.name);
-  const std::string group = set_path(set), visibility = group + "/visibility";
   block.type = set.type;
   block.inputs = set.inputs;
   block.integrate = set.integrate;
   block.sum = set.visibility();
   block.resize_sums();
-  const AxisRange channels{block.first, block.channels};
-  const AxisRange integrations{block.first_time / set.integrate, block.batch().integrations()};
-  std::byte* const values = block.visibility.data();
-  switch (block.sum) {
-    case SumType::complex_float32:
-      impl_->file.read(visibility, {integrations, channels}, reinterpret_cast<float*>(values));
-      break;
-    case SumType::complex_int32:
-      impl_->file.read(visibility, {integrations, channels}, reinterpret_cast<std::int32_t*>(values));
-      break;
-    case SumType::complex_int64:
-      impl_->file.read(visibility, {integrations, channels}, reinterpret_cast<std::int64_t*>(values));
-      break;
-  }
-  impl_->file.read(group + "/weight", {integrations, channels}, block.weight.data());
-  impl_->file.read(group + "/info", {channels}, block.info.data());
+  impl_->read(set, block);
 }
 
 bool ResultReader::read_numbers(const std::string& dataset, std::int64_t first, std::vector<double>& values) const {
@@ -455,12 +358,11 @@ bool ResultReader::read_numbers(const std::string& dataset, std::int64_t first, 
 
 PotentialStatistics ResultReader::statistics(const PotentialSet& set) const {
   PotentialStatistics statistics;
-  if (!impl_->has_statistics) return statistics;
   const std::string group = set_path(set);
-  for (const auto& [name, values] :
-       {std::pair{"/V_min", &statistics.lowest}, {"/V_max", &statistics.highest}, {"/V_mean", &statistics.mean}}) {
-    values->resize(static_cast<std::size_t>(set.batch));
-    impl_->file.read(group + name, {}, values->data());
+  for (const auto& [name, values] : statistics_of_v) {
+    if (find_row(result_table(set), name)->since > impl_->minor) continue;
+    (statistics.*values).resize(static_cast<std::size_t>(set.batch));
+    impl_->file.read(group + "/" + name, {}, (statistics.*values).data());
   }
   return statistics;
 }
@@ -503,40 +405,26 @@ VerificationSummary ResultReader::verification(const std::string& kind, const st
 
 void ResultReader::check_labels(const PotentialSet& asked, const PotentialSet& found) const {
   if (impl_->minor < labels_since) return;
-  const std::string group = set_path(found), unit = potential_unit_name(asked.output_unit);
-  std::vector<Impl::OfProblems> others{{"info", ""}, {"V_min", unit}, {"V_max", unit}, {"V_mean", unit}};
-  if (asked.has_groups) others.push_back({"energy", energy_unit_name(asked.output_unit)});
-  impl_->expect_labels(asked, found.labels, group, others);
-  impl_->expect_said(group + "/V", "units", unit);
-  if (asked.has_field) impl_->expect_said(group + "/E", "units", field_unit_name(asked.output_unit));
-  const bool on_lattice = asked.targets == TargetKind::lattice;
-  if (asked.has_field || on_lattice)
+  const std::string group = set_path(found);
+  const ResultTable table = result_table(asked);
+  impl_->expect_labels(asked, found.labels, group);
+  impl_->expect_told(group, table);
+  if (find_row(table, "axis"))
     impl_->expect_values(group + "/axis", {"x", "y", "z"}, impl_->file.texts(group + "/axis"));
-  if (!on_lattice) return;
-  for (const char* place : {"/origin", "/spacing"}) impl_->expect_said(group + place, "units", "angstrom");
-  if (!has_one_lattice(asked)) return;
-  for (std::size_t axis = 0; axis < 3; ++axis) {
-    const std::string name = group + "/" + "xyz"[axis];
-    impl_->expect_stored(name, places_along(asked, axis));
-    for (const char* attribute : {"unit", "units"}) impl_->expect_said(name, attribute, "angstrom");
-  }
+  if (asked.targets != TargetKind::lattice || !has_one_lattice(asked)) return;
+  for (std::size_t axis = 0; axis < 3; ++axis)
+    impl_->expect_stored(group + "/" + "xyz"[axis], places_along(asked, axis));
 }
 
 void ResultReader::check_labels(const PairEnergySet& asked, const PairEnergySet& found) const {
   if (impl_->minor < labels_since) return;
-  const std::string group = set_path(found), unit = energy_unit_name(asked.output_unit);
-  impl_->expect_labels(asked, found.labels, group, {{"info", ""}, {"energy", unit}});
-  if (asked.per_charge) impl_->expect_said(group + "/energy_per_charge", "units", unit);
+  impl_->expect_labels(asked, found.labels, set_path(found));
+  impl_->expect_told(set_path(found), result_table(asked));
 }
 
 void ResultReader::check_labels(const CorrelationSet& asked, const CorrelationSet& found) const {
   if (impl_->minor < labels_since) return;
-  const std::string group = set_path(found);
-  if (!asked.frequency.empty()) {
-    impl_->expect_said(group + "/frequency", "units", "Hz");
-    for (const char* name : {"/visibility", "/weight"}) impl_->expect_said(group + name, "coordinates", "frequency");
-  }
-  if (!asked.input_position.empty()) impl_->expect_said(group + "/input_position", "units", "m");
+  impl_->expect_told(set_path(found), result_table(asked));
 }
 
 void ResultReader::check_verification(const std::string& kind, const std::string& set, std::int64_t batch) const {
@@ -554,8 +442,7 @@ void ResultReader::check_verification(const std::string& kind, const std::string
   const std::string verdict = group + "/verdict", error = group + "/error_over_bound";
   // Before 1.3 systems of an empty set had no verdicts.
   if (batch > 0 || file.kind(verdict) != ObjectKind::none) {
-    impl_->expect_numbers(verdict, "int8", batch);
-    impl_->expect_numbers(error, "float32", batch);
+    impl_->expect(group, verdict_table(kind, batch));
   }
   bool is_worst_there = stored.worst_index == -1;
   constexpr std::int64_t at_once = 1 << 20;

@@ -1,4 +1,4 @@
-// The rows of set_tables.hpp say what io/FORMAT.md says: names, types, shapes, units and defaults.
+// The rows of set_tables.hpp and result_tables.hpp say what io/FORMAT.md says: names, types, shapes, units, defaults.
 #include "io/format/set_tables.hpp"
 
 #include <gtest/gtest.h>
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/number_text.hpp"
+#include "io/format/result_tables.hpp"
 
 namespace smallbatch {
 namespace {
@@ -48,15 +49,15 @@ Section section(const std::string& title) {
   std::ifstream page(SMALLBATCH_SOURCE_DIR "/io/FORMAT.md");
   Section found;
   bool is_inside = false;
-  Row head;
+  Row head, last;
   for (std::string line; std::getline(page, line);) {
-    if (line.starts_with("## ")) is_inside = line.starts_with("## " + title);
-    if (!is_inside || line.starts_with("### ")) {
+    if (line.starts_with("## ") || line.starts_with("### ")) is_inside = line.starts_with(title);
+    if (!is_inside) {
       is_inside = false;
       continue;
     }
     if (!line.starts_with("|")) head.clear();
-    if (!line.starts_with("| ") || line.starts_with("| |")) continue;
+    if (!line.starts_with("| ")) continue;
     Row row = cells(line);
     if (head.empty()) {
       head = row;
@@ -68,8 +69,13 @@ Section section(const std::string& title) {
       continue;
     }
     if (has_owner) row.erase(row.begin());
-    for (const std::string& name : names_in(row[0]))
-      (head[0] == "dataset" ? found.datasets : found.attributes)[name] = row;
+    std::vector<std::string> names = names_in(row[0]);
+    if (names.empty() && head[0] == "dataset") names = last;  // another form of it
+    for (const std::string& name : names) {
+      Row& kept = (head[0] == "dataset" ? found.datasets : found.attributes)[name];
+      if (row != kept) kept.insert(kept.end(), row.begin(), row.end());
+    }
+    last = names;
   }
   return found;
 }
@@ -110,18 +116,87 @@ void expect_alike(const SetTable& table, const Section& page) {
 }
 
 TEST(SetTables, SayWhatThePageSays) {
-  expect_alike(solve_set_table, section("Systems"));
-  expect_alike(potential_set_table, section("Charges and potentials"));
-  expect_alike(correlation_set_table, section("Signals"));
+  expect_alike(solve_set_table, section("## Systems"));
+  expect_alike(potential_set_table, section("## Charges and potentials"));
+  expect_alike(correlation_set_table, section("## Signals"));
 }
 
 TEST(SetTables, PairEnergiesHaveTheRowsOfCharges) {
-  const Section charges = section("Charges and potentials"), pairs = section("Energies of pairs");
+  const Section charges = section("## Charges and potentials"), pairs = section("## Energies of pairs");
   std::set<std::string> attributes = names_of(charge_set_table.attributes);
   for (const std::string& name : names_of(pairs.attributes)) attributes.insert(name);
   EXPECT_EQ(names_of(pair_energy_set_table.attributes), attributes);
   EXPECT_EQ(names_of(pair_energy_set_table.datasets), names_of(charge_set_table.datasets));
   for (const DatasetRow& row : charge_set_table.datasets) EXPECT_TRUE(charges.datasets.contains(std::string(row.name)));
+}
+
+/// What the page calls these lengths.
+std::string shape_on_page(const ResultRow& row) {
+  const std::map<std::string, std::string> words{
+      {"problem", "batch"}, {"row", "n"},  {"column", "n"},     {"rhs", "nrhs"},
+      {"z", "nz"},          {"y", "ny"},   {"x", "nx"},         {"boundary", "batch + 1"},
+      {"axis", "3"},        {"part", "2"}, {"point", "points"}, {"charge", "charges"}};
+  std::string shape;
+  for (const auto& [name, length] : row.axes)
+    shape += (shape.empty() ? "(" : ", ") + (words.contains(name) ? words.at(name) : name);
+  return shape + ")";
+}
+
+/// Each row of these tables stands on the page, with its type, shape and unit, and the page has no other.
+void expect_results_alike(const std::vector<ResultTable>& tables, const std::string& title) {
+  const Section page = section("### `/" + title);
+  std::set<std::string> names;
+  for (const ResultTable& table : tables) {
+    for (const ResultRow& row : table) {
+      names.insert(row.name);
+      ASSERT_TRUE(page.datasets.contains(row.name)) << title << ": " << row.name;
+      std::string said;
+      for (const std::string& cell : page.datasets.at(row.name)) said += cell + " | ";
+      std::erase(said, '`');
+      EXPECT_TRUE(said.find(row.type) != std::string::npos || said.find("| as ") != std::string::npos ||
+                  title == "pair_energy/<set>")
+          << said;
+      const bool is_as_another = said.find("| as b") != std::string::npos || said.find("| as V") != std::string::npos ||
+                                 said.find("| the same") != std::string::npos;
+      EXPECT_TRUE(is_as_another || said.find(shape_on_page(row)) != std::string::npos) << said << shape_on_page(row);
+      const bool is_said = row.unit.empty() || row.unit == "1" || said.find("unit") != std::string::npos ||
+                           said.find(row.unit) != std::string::npos || row.name.starts_with("V_");
+      EXPECT_TRUE(is_said) << said << row.unit;
+    }
+  }
+  EXPECT_EQ(names, names_of(page.datasets)) << title;
+}
+
+TEST(ResultTables, SayWhatThePageSays) {
+  SolveSet inverse, vector, matrix;
+  inverse.shape.nrhs = 0;
+  inverse.shape.has_sizes = true;
+  vector.shape.nrhs = 1;
+  matrix.shape.nrhs = 2;
+  matrix.rhs_is_vector = false;
+  expect_results_alike({result_table(inverse), result_table(vector), result_table(matrix)}, "solve/<set>");
+  PotentialSet lattice;
+  lattice.has_field = lattice.has_groups = true;
+  lattice.labels.name = {"a"};
+  lattice.labels.step = {1};
+  lattice.labels.time = {1};
+  lattice.offset = lattice.point_offset = {0, 1};
+  PotentialSet points = lattice, charges = lattice;
+  points.targets = TargetKind::points;
+  charges.targets = TargetKind::charges;
+  expect_results_alike({result_table(lattice), result_table(points), result_table(charges)}, "potential/<set>");
+  PairEnergySet pairs;
+  pairs.per_charge = true;
+  pairs.labels = lattice.labels;
+  expect_results_alike({result_table(pairs)}, "pair_energy/<set>");
+  CorrelationSet means, sums;
+  means.frequency = {1};
+  means.input_position = {1};
+  means.labels.antenna = {1};
+  means.labels.antenna_name = means.labels.feed = {"a"};
+  sums.type = SampleType::complex_int8;
+  expect_results_alike({result_table(means), result_table(sums)}, "correlation/<set>");
+  expect_results_alike({verdict_table("solve", 1), verdict_table("correlation", 1)}, "verification/");
 }
 
 }  // namespace
