@@ -123,7 +123,7 @@ TEST_P(SpdSolverAccuracy, EveryFamilyPassesAtEverySize) {
   int turn = 0;  // the storages take turns
   for (const SpdFamilyDescription& family : spd_families()) {
     if (is_singular(family.family)) continue;
-    for (const int n : {1, 2, 5, 8, 9, 16, 17, 31, 32, 33, 48, 64, 65, 97})
+    for (const int n : sizes_under_test({1, 2, 5, 8, 9, 16, 17, 31, 32, 33, 48, 64, 65, 97}))
       for (const int nrhs : {1, 3, 0}) {
         const SpdShape shape{n, nrhs, all_storages[turn++ % all_storages.size()]};
         const auto check = [&]<class T>(T) {
