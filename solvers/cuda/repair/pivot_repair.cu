@@ -59,16 +59,15 @@ __device__ T scaled_to(double v, int e) {
   return static_cast<T>(scale(v, e));
 }
 
-/// The factors of the nearby matrix. Returns 0, or the row, counted from 1, whose diagonal element is not positive or
-/// would have to grow by more than is allowed; `repaired` and `perturbation` say what was raised. The whole warp calls,
-/// with the same arguments.
+/// The exponents of S, and S A S into shared memory. Returns 0, or the first row, counted from 1, whose diagonal
+/// element is not positive. The whole warp calls.
 template <class T, int N>
-__device__ int factor_nearby(const Arguments<T>& args, const Repair& repair, std::int64_t system,
-                             RepairMemory<N>& memory, OwnRows<N>& own, int& repaired, double& perturbation) {
+__device__ __forceinline__ int take_scaled(const Arguments<T>& args, std::int64_t system, int n,
+                                           RepairMemory<N>& memory, OwnRows<N>& own, double& largest_a) {
   constexpr int pitch = RepairMemory<N>::pitch, rows = OwnRows<N>::rows;
-  const int lane = threadIdx.x, n = rows_of(args, system);
+  const int lane = threadIdx.x;
   int failed = INT32_MAX;
-  double largest_a = 0;
+  largest_a = 0;
 #pragma unroll
   for (int u = 0; u < rows; ++u) {
     const int row = warp_lanes * u + lane;
@@ -100,8 +99,104 @@ __device__ int factor_nearby(const Arguments<T>& args, const Repair& repair, std
   for (int u = 0; u < rows; ++u)
     if (const int row = warp_lanes * u + lane; row < n) memory.diagonal[row] = memory.s[row * (pitch + 1)];
   __syncwarp();  // its diagonal, too
+  return 0;
+}
 
-  unsigned left[rows];  // bit i of left[u]: row 32 u + i is not done; the same of all lanes
+/// Bit i of the u-th number: row 32 u + i is not done. All lanes have the same bits.
+template <int N>
+using RowsLeft = unsigned[OwnRows<N>::rows];
+
+/// The next row in order: of those whose pivot is nearly the largest share of their diagonal element, or of all where
+/// pivots are raised, the first. -1 where shares are NaN. The whole warp calls.
+template <int N>
+__device__ __forceinline__ int next_row(const RepairMemory<N>& memory, const RowsLeft<N>& left, double floor,
+                                        bool& raising) {
+  constexpr int pitch = RepairMemory<N>::pitch, rows = OwnRows<N>::rows;
+  const int lane = threadIdx.x;
+  double share[rows], largest = lowest_double;
+#pragma unroll
+  for (int u = 0; u < rows; ++u) {
+    const int row = warp_lanes * u + lane;
+    share[u] = (left[u] >> lane & 1) != 0 ? memory.s[row * (pitch + 1)] / memory.diagonal[row] : lowest_double;
+    largest = max(largest, share[u]);
+  }
+  largest = max_of_group<warp_lanes>(largest);
+  raising = raising || !(largest >= floor);
+  int row = -1;
+#pragma unroll
+  for (int u = rows - 1; u >= 0; --u) {
+    const bool is_left = (left[u] >> lane & 1) != 0;
+    const unsigned candidates =
+        __ballot_sync(whole_warp, is_left && (raising || share[u] >= spd_nearly_largest * largest));
+    if (candidates != 0) row = warp_lanes * u + __ffs(static_cast<int>(candidates)) - 1;
+  }
+  return row;
+}
+
+/// The least pivot of that row that keeps all multipliers and later pivots within the floor. The whole warp calls.
+template <int N>
+__device__ __forceinline__ double raised_pivot(const RepairMemory<N>& memory, const RowsLeft<N>& left, double floor,
+                                               int row) {
+  constexpr int pitch = RepairMemory<N>::pitch, rows = OwnRows<N>::rows;
+  const int lane = threadIdx.x;
+  double pivot = floor * memory.diagonal[row];
+#pragma unroll
+  for (int u = 0; u < rows; ++u) {
+    const int i = warp_lanes * u + lane;
+    if ((left[u] >> lane & 1) == 0) continue;
+    const double c = memory.s[row * pitch + i];
+    pivot = max(pivot, c * c / (floor * memory.diagonal[i]));
+  }
+  return max_of_group<warp_lanes>(pivot);
+}
+
+/// Step k, whose pivot is that of `row`. The whole warp calls.
+template <int N>
+__device__ __forceinline__ void eliminate_row(RepairMemory<N>& memory, OwnRows<N>& own, const RowsLeft<N>& left, int k,
+                                              int row, double pivot) {
+  constexpr int pitch = RepairMemory<N>::pitch, rows = OwnRows<N>::rows;
+  const int lane = threadIdx.x;
+  if (lane == 0) {
+    memory.order[k] = row;
+    memory.pivot[k] = pivot;
+  }
+  double column[rows];
+#pragma unroll
+  for (int u = 0; u < rows; ++u) {
+    const int i = warp_lanes * u + lane;
+    if (i == row) own.place[u] = k;
+    column[u] = 0;
+    if ((left[u] >> lane & 1) == 0) continue;
+    column[u] = memory.s[row * pitch + i];
+    memory.s[i * pitch + row] = column[u] / pivot;
+  }
+  __syncwarp();  // the column of L is complete
+  unrolled<rows>([&](auto v) __attribute__((always_inline)) {
+#pragma unroll 1
+    for (unsigned rest = left[v]; rest != 0; rest &= rest - 1) {
+      const int i = warp_lanes * v + __ffs(static_cast<int>(rest)) - 1;
+      const double l = memory.s[i * pitch + row];
+#pragma unroll
+      for (int u = 0; u < rows; ++u) {
+        const int j = warp_lanes * u + lane;
+        if ((left[u] >> lane & 1) != 0) memory.s[i * pitch + j] = fma(-l, column[u], memory.s[i * pitch + j]);
+      }
+    }
+  });
+  __syncwarp();  // the step is complete
+}
+
+/// The factors of the nearby matrix. Returns 0, or the row, counted from 1, whose diagonal element is not positive or
+/// would have to grow by more than is allowed; `repaired` and `perturbation` say what was raised. The whole warp calls,
+/// with the same arguments.
+template <class T, int N>
+__device__ int factor_nearby(const Arguments<T>& args, const Repair& repair, std::int64_t system,
+                             RepairMemory<N>& memory, OwnRows<N>& own, int& repaired, double& perturbation) {
+  constexpr int pitch = RepairMemory<N>::pitch, rows = OwnRows<N>::rows;
+  const int lane = threadIdx.x, n = rows_of(args, system);
+  double largest_a;
+  if (const int failed = take_scaled<T, N>(args, system, n, memory, own, largest_a); failed != 0) return failed;
+  RowsLeft<N> left;
 #pragma unroll
   for (int u = 0; u < rows; ++u) left[u] = __ballot_sync(whole_warp, warp_lanes * u + lane < n);
   bool raising = false;
@@ -109,38 +204,14 @@ __device__ int factor_nearby(const Arguments<T>& args, const Repair& repair, std
   perturbation = 0;
 #pragma unroll 1
   for (int k = 0; k < n; ++k) {
-    double share[rows], largest = lowest_double;
-#pragma unroll
-    for (int u = 0; u < rows; ++u) {
-      const int row = warp_lanes * u + lane;
-      share[u] = (left[u] >> lane & 1) != 0 ? memory.s[row * (pitch + 1)] / memory.diagonal[row] : lowest_double;
-      largest = max(largest, share[u]);
-    }
-    largest = max_of_group<warp_lanes>(largest);
-    raising = raising || !(largest >= repair.floor);
-    int row = -1;
-#pragma unroll
-    for (int u = rows - 1; u >= 0; --u) {
-      const bool is_left = (left[u] >> lane & 1) != 0;
-      const unsigned candidates =
-          __ballot_sync(whole_warp, is_left && (raising || share[u] >= spd_nearly_largest * largest));
-      if (candidates != 0) row = warp_lanes * u + __ffs(static_cast<int>(candidates)) - 1;
-    }
+    const int row = next_row<N>(memory, left, repair.floor, raising);
     if (row < 0) return n;  // NaN
 #pragma unroll
     for (int u = 0; u < rows; ++u) left[u] &= __ballot_sync(whole_warp, warp_lanes * u + lane != row);
     const double found = memory.s[row * (pitch + 1)], diagonal = memory.diagonal[row];
     double pivot = found;
     if (raising) {
-      pivot = repair.floor * diagonal;
-#pragma unroll
-      for (int u = 0; u < rows; ++u) {
-        const int i = warp_lanes * u + lane;
-        if ((left[u] >> lane & 1) == 0) continue;
-        const double c = memory.s[row * pitch + i];
-        pivot = max(pivot, c * c / (repair.floor * memory.diagonal[i]));
-      }
-      pivot = max_of_group<warp_lanes>(pivot);
+      pivot = raised_pivot<N>(memory, left, repair.floor, row);
       const double added = pivot - found;
       ++repaired;
       perturbation = max(perturbation, added / diagonal);
@@ -155,34 +226,7 @@ __device__ int factor_nearby(const Arguments<T>& args, const Repair& repair, std
       const double allowed = max(repair.floor * diagonal, scale(repair.rounding * largest_a, 2 * half));
       if (!(added <= spd_largest_repair * allowed)) return row + 1;
     }
-    if (lane == 0) {
-      memory.order[k] = row;
-      memory.pivot[k] = pivot;
-    }
-    double column[rows];
-#pragma unroll
-    for (int u = 0; u < rows; ++u) {
-      const int i = warp_lanes * u + lane;
-      if (i == row) own.place[u] = k;
-      column[u] = 0;
-      if ((left[u] >> lane & 1) == 0) continue;
-      column[u] = memory.s[row * pitch + i];
-      memory.s[i * pitch + row] = column[u] / pivot;
-    }
-    __syncwarp();  // the column of L is complete
-    unrolled<rows>([&](auto v) __attribute__((always_inline)) {
-#pragma unroll 1
-      for (unsigned rest = left[v]; rest != 0; rest &= rest - 1) {
-        const int i = warp_lanes * v + __ffs(static_cast<int>(rest)) - 1;
-        const double l = memory.s[i * pitch + row];
-#pragma unroll
-        for (int u = 0; u < rows; ++u) {
-          const int j = warp_lanes * u + lane;
-          if ((left[u] >> lane & 1) != 0) memory.s[i * pitch + j] = fma(-l, column[u], memory.s[i * pitch + j]);
-        }
-      }
-    });
-    __syncwarp();  // the step is complete
+    eliminate_row<N>(memory, own, left, k, row, pivot);
   }
   return 0;
 }
