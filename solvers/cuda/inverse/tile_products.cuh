@@ -177,6 +177,38 @@ constexpr int tile_rows_at_once = how != Reading::whole        ? (B <= 2 ? B : 1
                                                                                : 1)
                                                                : (B <= 2 ? B : 1);
 
+/// A row of tiles of A times its factor, in double precision as two halves of each number; returns the lane's part of
+/// the sum of |a|. i: the row of the tiles that the lane has a part of.
+template <Reading how, int B, class T>
+__device__ __forceinline__ double read_row(const Arguments<T>& args, const T* a, int i, int column, double factor,
+                                           Fragment (&high)[B], [[maybe_unused]] Fragment (&low)[B]) {
+  constexpr bool twice = sizeof(T) == sizeof(double);
+  Vector<T, 2> stored[B];
+#pragma unroll
+  for (int k = 0; k < B; ++k) {
+    if (how == Reading::single && B > 4) no_loads_ahead();
+    stored[k] = read_pair<how, B>(args, a, i, tile_rows * k + column, T(0));
+  }
+  double sum = 0;
+#pragma unroll
+  for (int k = 0; k < B; ++k) {
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      high[k].value[h] = static_cast<double>(stored[k].value[h]) * factor;
+      if (twice) sum += abs(high[k].value[h]);
+    }
+    if (!twice) sum += magnitude(high[k]);
+    if constexpr (twice)
+#pragma unroll
+      for (int h = 0; h < 2; ++h) {
+        const Halves halves = halved<Residual<double>::bits>(high[k].value[h]);
+        high[k].value[h] = halves.high;
+        low[k].value[h] = halves.low;
+      }
+  }
+  return sum;
+}
+
 /// The largest sums of those rows that the lane has a part of; the norms are the largest of all. x(i, j): tile (i, j)
 /// of X. The whole warp calls.
 template <Reading how, int B, class T, class X>
@@ -218,29 +250,8 @@ __device__ __forceinline__ InverseNorms row_norms(const Arguments<T>& args, std:
     no_loads_ahead();  // no tile of X is kept in registers for all turns
 #pragma unroll
     for (int t = 0; t < J; ++t) {
-      Vector<T, 2> stored[B];
-#pragma unroll
-      for (int k = 0; k < B; ++k) {
-        if (how == Reading::single && B > 4) no_loads_ahead();
-        stored[k] = read_pair<how, B>(args, a, tile_rows * (first + t) + row, tile_rows * k + column, T(0));
-      }
-      double sum = 0;
-#pragma unroll
-      for (int k = 0; k < B; ++k) {
-#pragma unroll
-        for (int h = 0; h < 2; ++h) {
-          high[t][k].value[h] = static_cast<double>(stored[k].value[h]) * factors.of_a;
-          if (twice) sum += abs(high[t][k].value[h]);
-        }
-        if (!twice) sum += magnitude(high[t][k]);
-        if constexpr (twice)
-#pragma unroll
-          for (int h = 0; h < 2; ++h) {
-            const Halves halves = halved<Residual<double>::bits>(high[t][k].value[h]);
-            high[t][k].value[h] = halves.high;
-            low[t][k].value[h] = halves.low;
-          }
-      }
+      const double sum =
+          read_row<how, B>(args, a, tile_rows * (first + t) + row, column, factors.of_a, high[t], low[twice ? t : 0]);
       norms.matrix = max(norms.matrix, sum_of_row(sum));
     }
     // Two rows of tiles of X at a time, where there are registers for them: products with both take as long as with
