@@ -2,6 +2,9 @@
 the cut-off, equal charges, whose roundings go one way, and units whose products are rounded. Truths are in long double,
 of coordinates whose differences are exact. An honest result is never called wrong, and a planted error always is."""
 
+import functools
+import types
+
 import h5py
 import numpy as np
 import pytest
@@ -88,13 +91,37 @@ def terms(targets, charges, softening, cutoff, screening_length, width, precisio
         return d, g, slope, bound * of_v + lost, 4 * bound / m * of_e + lost
 
 
+def problems(unit):
+    rng = np.random.default_rng(list(UNITS).index(unit))
+    return {f"s{k:02}": draw(rng, shape, unit) for k, shape in enumerate(SHAPES + SHAPES[:10])}
+
+
+@functools.cache
+def truths(unit, precision):
+    """What the results of each set are, and how far they may be from it."""
+    shift = LONG(2) ** (-52 if precision == "double" else -23)
+    of_sets = {}
+    for name, (position, charge, points, *lengths, width) in problems(unit).items():
+        lengths, width = [x * UNITS[unit] for x in lengths], width * UNITS[unit]
+        places, targets = in_angstrom(position, UNITS[unit]), in_angstrom(points, UNITS[unit])
+        q = charge.astype(LONG)[:, None]
+        d, g, slope, bound, of_field = terms(targets, places, *lengths, width[:, None], precision, shift)
+        truth = of_sets[name] = types.SimpleNamespace(
+            v=(q * g).sum(2), bound_of_v=(q * bound).sum(2), e=((q * slope)[..., None] * d).sum(2),
+            bound_of_e=(q * of_field).sum(2))
+        both = np.hypot(width[:, None], width[..., None])
+        _, g, _, bound, _ = terms(places, places, *lengths, both, precision, shift * (2 if precision == "double" else 1))
+        product = np.where(np.eye(q.shape[2], dtype=bool), 0, q * charge[:, :, None])
+        truth.energies, truth.bounds = ((product * np.where(product > 0, x, 0)).sum(2) / 2 for x in (g, bound))
+    return of_sets
+
+
 @pytest.mark.parametrize("unit", UNITS)
 @pytest.mark.parametrize("arguments", [["--device", "auto"], ["--instruction-set", "avx2"], ["--instruction-set", "baseline"],
                                        ["--device", "reference"]], ids=lambda arguments: arguments[1])
 @pytest.mark.parametrize("precision", ["double", "single"])
 def test_values_and_verdicts(smallbatch, tmp_path, precision, arguments, unit):
-    rng = np.random.default_rng(list(UNITS).index(unit))
-    sets = {f"s{k:02}": draw(rng, shape, unit) for k, shape in enumerate(SHAPES + SHAPES[:10])}
+    sets, true = problems(unit), truths(unit, precision)
     with open_problem_file(tmp_path / "p.h5") as file:
         for name, drawn in sets.items():
             write(file, "potential", name, drawn, unit, targets=np.bytes_("points"), field=1)
@@ -103,34 +130,21 @@ def test_values_and_verdicts(smallbatch, tmp_path, precision, arguments, unit):
     if ran.returncode == 2 and "instruction set" in ran.stderr:
         pytest.skip("this processor does not have it")
     assert ran.returncode == 0, ran.stderr
-    shift = LONG(2) ** (-52 if precision == "double" else -23)
     with h5py.File(tmp_path / "r.h5") as file:
-        for name, (position, charge, points, *lengths, width) in sets.items():
-            lengths, width = [x * UNITS[unit] for x in lengths], width * UNITS[unit]
-            places, targets = in_angstrom(position, UNITS[unit]), in_angstrom(points, UNITS[unit])
-            q = charge.astype(LONG)[:, None]
-            d, g, slope, bound, of_field = terms(targets, places, *lengths, width[:, None], precision, shift)
+        for name in sets:
             found = file[f"potential/{name}"]
             v, e = found["V"][...].reshape(BATCH, POINTS), found["E"][...].reshape(BATCH, POINTS, 3)
-            assert (np.abs(v - (q * g).sum(2)) <= (q * bound).sum(2)).all(), name
-            exact = ((q * slope)[..., None] * d).sum(2)
-            assert (np.abs(e - exact).max(-1) <= (q * of_field).sum(2)).all(), name
-
-            both = np.hypot(width[:, None], width[..., None])
-            _, g, _, bound, _ = terms(places, places, *lengths, both, precision, shift * (2 if precision == "double" else 1))
-            product = np.where(np.eye(q.shape[2], dtype=bool), 0, q * charge[:, :, None])
-            energies, bounds = ((product * np.where(product > 0, x, 0)).sum(2) / 2 for x in (g, bound))
+            assert (np.abs(v - true[name].v) <= true[name].bound_of_v).all(), name
+            assert (np.abs(e - true[name].e).max(-1) <= true[name].bound_of_e).all(), name
             found = file[f"pair_energy/{name}"]
             each = found["energy_per_charge"][...].reshape(BATCH, -1)
-            assert (np.abs(each - energies) <= bounds).all(), name
-            assert (np.abs(found["energy"][...] - energies.sum(1)) <= bounds.sum(1)).all(), name
+            assert (np.abs(each - true[name].energies) <= true[name].bounds).all(), name
+            assert (np.abs(found["energy"][...] - true[name].energies.sum(1)) <= true[name].bounds.sum(1)).all(), name
 
     # A value that is wrong by three times its bound is found in each set.
     with results_to_change(tmp_path / "r.h5") as file:
-        for name, (position, charge, points, *lengths, width) in sets.items():
-            bound = terms(in_angstrom(points, UNITS[unit]), in_angstrom(position, UNITS[unit]),
-                          *(x * UNITS[unit] for x in lengths), width[:, None] * UNITS[unit], precision, shift)[-2]
-            bound = (charge[:, None] * bound).sum(2).reshape(-1)
+        for name in sets:
+            bound = true[name].bound_of_v.reshape(-1)
             v, place = file[f"potential/{name}/V"], int(np.argmax(bound))
             v[place] = float(v[place] + 3 * bound[place] + np.spacing(v[place]))
     judged = smallbatch("verify", "p.h5", "r.h5", "--json", expect=None)
