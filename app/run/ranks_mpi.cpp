@@ -1,6 +1,7 @@
 #define OMPI_SKIP_MPICXX 1  // its C++ headers are not wanted
 #include <mpi.h>
 
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <exception>
@@ -72,6 +73,8 @@ Ranks::~Ranks() {
     std::fputs("smallbatch: a rank failed where it could not tell the others, so that all of them are ended\n", stderr);
     MPI_Abort(MPI_COMM_WORLD, 70);
   }
+  // The first rank's exit code makes a launcher end the others: those end by themselves, and have nothing left to do.
+  if (!is_first()) std::signal(SIGTERM, SIG_IGN);
   MPI_Finalize();
 }
 
