@@ -31,9 +31,11 @@ struct ResultRow {
   std::string name;
   std::string type;  ///< as DatasetInfo says it
   std::vector<ResultAxis> axes;
+  // NOLINTBEGIN(readability-redundant-member-init): g++ misses them where only the first members are given
   std::string unit = {};  ///< empty: it has none
   Created created = Created::empty;
   std::string coordinates = {};  ///< the attribute of that name
+  // NOLINTEND(readability-redundant-member-init)
   int since = 0;                 ///< files have it from this minor version of their format on
 };
 
