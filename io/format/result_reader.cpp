@@ -52,7 +52,7 @@ struct ResultReader::Impl {
       if (const std::string& type = file.dataset(dataset).type_name; type != row.type)
         throw file.error(dataset, "expected " + row.type + ", found " + type, "Write the results anew.");
       expect_shape(file, dataset, shape);
-      if (shape.size() == 1 && row.name != "V") file.check_proportion(dataset);  // they may be read at once
+      if (shape.size() == 1 && row.name != "V") file.check_proportion(dataset);  // it may be read whole
       if (!row.unit.empty()) expect_text(dataset, "unit", row.unit);
     }
   }
@@ -125,7 +125,7 @@ struct ResultReader::Impl {
     expect_values(dataset, expected, found);
   }
 
-  /// What is said a second time of sets of charges.
+  /// Compares labels in the results with those of the problem file.
   void expect_labels(const ChargesOfSet& asked, const ProblemLabels& found, const std::string& group) const {
     std::vector<std::int64_t> problem(static_cast<std::size_t>(asked.batch));
     std::iota(problem.begin(), problem.end(), 0);
@@ -231,7 +231,7 @@ struct ResultReader::Impl {
     set.batch = energies.shape.empty() ? 0 : energies.shape[0];
     if (set.per_charge) {
       const std::vector<std::int64_t>& shape = file.dataset(group + "/energy_per_charge").shape;
-      set.offset = {shape.empty() ? 0 : shape[0]};  // all charges, until their places are known
+      set.offset = {shape.empty() ? 0 : shape[0]};  // only the total is known yet; offsets follow below
     }
     expect(group, result_table(set));
     if (set.per_charge) set.offset = read_offset(file, group + "/offset", set.charges(), "energies of charges");

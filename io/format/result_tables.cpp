@@ -7,7 +7,7 @@
 namespace smallbatch {
 namespace {
 
-/// Adds what sets of charges have; "name step time", as far as they are known, are the coordinates of problems.
+/// Adds rows for name, step and time, if known. Sets `coordinates` of earlier rows along problems.
 void add_labels(ResultTable& table, const ProblemLabels& labels, const ResultAxis& problem) {
   std::string known;
   const auto add = [&](const char* name, const char* type, bool is_known, const std::string& unit = "") {

@@ -17,9 +17,9 @@
 namespace smallbatch {
 
 enum class Created {
-  empty,   ///< by ResultWriter::add(); every element is written later
-  filled,  ///< likewise; an element that nobody writes is 0 or NaN
-  apart    ///< by whoever has its numbers or texts
+  empty,   ///< ResultWriter::add() creates it; every element is written later
+  filled,  ///< ResultWriter::add() creates it with 0 or NaN
+  apart    ///< other code creates it, together with its numbers or texts
 };
 
 struct ResultAxis {
@@ -36,10 +36,10 @@ struct ResultRow {
   Created created = Created::empty;
   std::string coordinates = {};  ///< the attribute of that name
   // NOLINTEND(readability-redundant-member-init)
-  int since = 0;                 ///< files have it from this minor version of their format on
+  int since = 0;  ///< files have it from this minor version of their format on
 };
 
-/// Those that a set has.
+/// Rows of a set's datasets. x, y and z may be absent from the file.
 using ResultTable = std::vector<ResultRow>;
 ResultTable result_table(const SolveSet& set);
 ResultTable result_table(const PotentialSet& set, ScalarType computed);
@@ -51,7 +51,7 @@ ResultTable verdict_table(const std::string& kind, std::int64_t batch);
 
 /// The row of that name, or nothing.
 const ResultRow* find_row(const ResultTable& table, std::string_view name);
-/// Complex numbers are one element.
+/// Lengths of the row's axes. A complex number counts as one element.
 std::vector<std::int64_t> shape_of(const ResultRow& row);
 
 inline constexpr std::array<std::pair<const char*, std::vector<double> PotentialStatistics::*>, 3> statistics_of_v{
@@ -59,8 +59,8 @@ inline constexpr std::array<std::pair<const char*, std::vector<double> Potential
      {"V_max", &PotentialStatistics::highest},
      {"V_mean", &PotentialStatistics::mean}}};
 
-/// Calls visit(name, ranges of the first axes, numbers) for each dataset that may have numbers of a block. Constant
-/// blocks are written, others are read.
+/// Calls visit(name, ranges of the first axes, numbers) for each dataset of a block. A const block is being written, a
+/// mutable one is being read.
 template <class Block, class Visit>
 void for_each_part(const SolveSet& set, Block& block, const ShareStart& start, const Visit& visit) {
   const AxisRange systems{start.problem + block.first, block.count};

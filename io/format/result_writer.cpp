@@ -45,11 +45,12 @@ struct ResultWriter::Impl {
     set_unit(dataset, unit);
   }
 
-  /// Creates what is to be created, and names the axes of what is not the coordinates along them.
+  /// Creates the datasets. Names all axes, except of datasets that are their own axis.
   void add(const std::string& group, const ResultTable& table) {
     static const std::map<std::string_view, ElementType> types{{"int8", ElementType::int8},
                                                                {"int32", ElementType::int32},
                                                                {"int64", ElementType::int64},
+                                                               {"float32", ElementType::float32},
                                                                {"float64", ElementType::float64}};
     for (const ResultRow& row : table) {
       in(group, row.name);
@@ -58,9 +59,8 @@ struct ResultWriter::Impl {
       if (names != std::vector{row.name}) file.name_axes(path, names);
       if (row.name == "axis") file.write_texts(path, {"x", "y", "z"});
       if (row.created == Created::apart) continue;
-      const auto found = types.find(row.type);
-      const ElementType type = found == types.end() ? ElementType::float32 : found->second;
       const bool is_complex = row.type.starts_with("compound"), is_float = row.type.starts_with("float");
+      const ElementType type = is_complex ? ElementType::float32 : types.at(row.type);
       if (row.created == Created::filled)
         file.create_filled(path, type, shape_of(row), is_float ? std::numeric_limits<double>::quiet_NaN() : 0);
       else
@@ -88,7 +88,7 @@ struct ResultWriter::Impl {
                                     : say(row, "coordinates", row.coordinates);
   }
 
-  /// What is not written later says that nothing was checked.
+  /// Creates the verdicts. Their initial value means "not checked".
   void add_verdicts(const std::string& kind, const std::string& set, std::int64_t batch) {
     add(verification_path(kind, set), verdict_table(kind, batch));
     file.write_axes();
@@ -126,7 +126,8 @@ ResultWriter::ResultWriter(ResultWriter&&) noexcept = default;
 void ResultWriter::add(const SolveSet& set) {
   const std::string group = set_path(set);
   const ResultTable table = result_table(set);
-  const auto numbers = std::ranges::find(table, "rcond", &ResultRow::name);
+  const auto numbers =
+      std::ranges::find(table, "rcond", &ResultRow::name);  // the bytes of the file depend on the order
   impl_->add(group, {table.begin(), numbers});
   if (set.shape.determinant_only) {  // no dataset tells n
     impl_->file.attribute(group, "compute", compute_log_determinant);

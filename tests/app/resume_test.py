@@ -61,7 +61,7 @@ def killer(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def finished(smallbatch_program, tmp_path_factory):
-    """A folder with the problem file and an uninterrupted run's results, and what they are: contents and summary."""
+    """A folder with the problem file and the results; and the contents and summary of that uninterrupted run."""
     folder = tmp_path_factory.mktemp("finished")
     write_problems(folder / "p.h5")
     done = smallbatch_program(folder)(*CALL, expect=1)
@@ -86,7 +86,7 @@ def start(smallbatch, arguments, killer=None, **environment):
 
 
 def calls_of_a_run(smallbatch, killer, known={}):
-    """Counted once for each problem file."""
+    """Counts the calls of a run. The count is kept for each problem file."""
     problems = xxhash.xxh3_64_hexdigest((smallbatch.folder / "p.h5").read_bytes())
     if problems in known:
         return known[problems]

@@ -567,7 +567,7 @@ __device__ __forceinline__ void substitute_back(int n, const Blocks<B>& a, Block
   }
 }
 
-/// The factors become U = L^-T, block (J, I) of which takes the place of block (I, J).
+/// Replaces the factors by U = L^-T. Block (J, I) of U is stored at place (I, J).
 template <int B>
 __device__ __forceinline__ void invert_factors(Blocks<B>& a, BlocksMemory<B>& memory) {
   const BlockLane own;
@@ -613,7 +613,7 @@ __device__ __forceinline__ void invert_factors(Blocks<B>& a, BlocksMemory<B>& me
 template <int B>
 __device__ __forceinline__ double norm_of_inverse(int m, const Blocks<B>& a, const BlocksMemory<B>& memory) {
   const BlockLane own;
-  // A row of A^-1 is a row of U D^-1 U^T up to the diagonal block, and a column behind it.
+  // Up to the diagonal block, add along rows of U D^-1 U^T. Behind it, use columns.
   Block column_sum[B] = {};
   double row_sum[B] = {};
   const auto count = [&](int J, int H, const Block& product) __attribute__((always_inline)) {

@@ -182,7 +182,7 @@ __device__ __forceinline__ double judge_strips(const Arguments<float>& args, int
   return max_of_group<G>(worst);
 }
 
-/// A warp's systems of one task, and each step of the kernel.
+/// What a warp needs for one task; most steps are its functions.
 template <class T, int N, bool Judged>
 struct ColumnsWork {
   using Plan = ColumnsPlan<T, N, Judged>;
@@ -199,7 +199,7 @@ struct ColumnsWork {
   static __device__ __forceinline__ int group() { return fresh(threadIdx.x) / G; }
   __device__ __forceinline__ std::int64_t begin() const { return first_of_task<L::systems>(args, task); }
 
-  /// Rows that have come; what is not zero where the triangles differ is added to `odd`.
+  /// Loads rows that were copied. `odd` becomes nonzero where the triangles differ.
   template <int first, int end>
   __device__ __forceinline__ void take_rows(T (&a)[R][N], unsigned& odd) const {
     load_rows<first, end, T, L>(memory.matrix[group()], group(), lane(), a);
@@ -262,7 +262,7 @@ struct ColumnsWork {
     for (int u = 0; u < R; ++u)
       visit(u, reinterpret_cast<Piece*>((G * u % 8 == 0 ? at_even : at_odd) + G * u / 8 * 8 * P));
   }
-  /// The strip that begins with `column` becomes its answers; inverse[0] becomes NaN where these are none.
+  /// Solves the strip that begins with `column` in place. Sets inverse[0] to NaN if an answer is unusable.
   __device__ __forceinline__ void solve_strip(int column, const T (&a)[R][N], T (&inverse)[R]) const {
     T y[P][R];
     bool far = false;
@@ -304,7 +304,7 @@ struct ColumnsWork {
     if (!(zero == 0)) inverse[0] = not_a_number<T>();
   }
 
-  /// The largest backward error, from the last columns, which are there, to the first.
+  /// The largest backward error. Judges from the last columns, still in shared memory, back to the first.
   __device__ __forceinline__ double judge() const {
     double error = 0;
     int first = (args.nrhs - 1) / Plan::most * Plan::most;

@@ -26,7 +26,7 @@ struct alignas(16) GaussJordanMemory {
   double worst[L::systems];  // backward error
 };
 
-/// A warp's systems of one task, and each step of the kernel. C right-hand sides at a time.
+/// What a warp needs for one task; most steps are its functions. C right-hand sides at a time.
 template <class T, int N, int C>
 struct GaussJordanWork {
   using Plan = GaussJordanPlan<T, N>;
@@ -41,7 +41,7 @@ struct GaussJordanWork {
 
   static __device__ __forceinline__ int lane() { return fresh(threadIdx.x) % G; }
   static __device__ __forceinline__ int group() { return G == warp_lanes ? 0 : fresh(threadIdx.x) / G; }
-  /// Beyond the end, the last system once more.
+  /// Places behind the end of the batch repeat the last system.
   __device__ __forceinline__ std::int64_t system_of(int g) const {
     return min(std::int64_t{static_cast<unsigned>(fresh(static_cast<int>(task)))} * L::systems + g, args.count - 1);
   }
@@ -62,7 +62,7 @@ struct GaussJordanWork {
       copy_rows<T, L>(
           args, source, [&](int s) { return rows_of_system(s); }, memory.matrix);
   }
-  /// The right-hand sides from `first` on; behind the first of them the matrices are complete.
+  /// Copies right-hand sides from column `first` on. The first call also waits for the matrices and pads them.
   __device__ __forceinline__ void fetch_columns(int first) const {
     __syncwarp();  // the right-hand sides before have been read
     const T* const from = args.b + system() * args.b_step + first;
@@ -113,7 +113,7 @@ struct GaussJordanWork {
     numbers.template combine<G>();
     if (lane() == 0) numbers.store(args, system());
   }
-  /// b becomes x, which is stored from column `first` on; whether it and the pivots are answers.
+  /// Turns b into x and stores it from column `first` on. Returns whether x and the pivots are usable.
   __device__ __forceinline__ bool finish(int first, T (&b)[C][R]) const {
     T zero = 0, least = 1;  // zero becomes NaN where a number is not finite
     T* const x = args.to.x + system() * args.to.x_stride + first;
@@ -133,7 +133,7 @@ struct GaussJordanWork {
     }
     return zero == 0 && least > 0;
   }
-  /// The backward errors of the answers b, which are lost.
+  /// Judges the answers in b, and overwrites b.
   __device__ __forceinline__ void judge(int first, T (&b)[C][R]) const {
 #pragma unroll 1
     for (int c = 0; c < C && first + c < args.nrhs; ++c) {

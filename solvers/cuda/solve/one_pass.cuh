@@ -33,7 +33,7 @@ struct alignas(16) OnePassMemory {
   unsigned char odd[L::systems];  // 1: the system is not plain
 };
 
-/// A warp's systems of one task in shared memory, and each step of the kernel.
+/// What a warp needs for one task; most steps are its functions.
 /// AsStored: systems are kept as they are stored, and their first numbers lie at multiples of 16 bytes or anywhere;
 /// else rows are whole pieces of 16 bytes, which are put where they suit the banks.
 template <class T, int N, bool AsStored>
@@ -42,7 +42,7 @@ struct OnePassWork {
   using L = typename Plan::L;
   using Memory = OnePassMemory<T, L>;
   static constexpr int G = L::lanes, R = L::rows;
-  /// Whether a single answer stays in registers until it is judged; else it and its right-hand side are read again.
+  /// Whether a single answer stays in registers. Otherwise it is read again before it is judged.
   static constexpr bool answer_stays = registers_suffice();
 
   const Arguments<T>& args;
@@ -51,7 +51,7 @@ struct OnePassWork {
 
   static __device__ __forceinline__ int lane() { return fresh(threadIdx.x) % G; }
   static __device__ __forceinline__ int group() { return fresh(threadIdx.x) / G; }
-  /// Beyond the end, the last system once more.
+  /// Places behind the end of the batch repeat the last system.
   __device__ __forceinline__ std::int64_t system_of(int g) const {
     return min(std::int64_t{static_cast<unsigned>(fresh(static_cast<int>(task)))} * L::systems + g, args.count - 1);
   }
@@ -136,7 +136,7 @@ struct OnePassWork {
     if (odd != 0) mark_odd();
   }
 
-  /// What the pivots say, and their reciprocals.
+  /// Stores the numbers from the pivots, computes their reciprocals, and marks bad systems.
   __device__ __forceinline__ void take_pivots(T (&inverse)[R]) const {
     const T* const pivots = memory.pivots[group()];
     if (args.pivot_numbers) {
@@ -158,7 +158,7 @@ struct OnePassWork {
     if (!(zero == 0 && least > 0)) mark_odd();
   }
 
-  /// Of a single right-hand side, whose L^-1 b is there.
+  /// Finishes one right-hand side. `b` holds L^-1 b.
   __device__ __forceinline__ void solve_one(const T (&a)[R][N], const T (&b)[R], const T (&inverse)[R],
                                             T (&answer)[R]) const {
     T y[1][R];
@@ -236,7 +236,7 @@ struct OnePassWork {
     }
   }
 
-  /// The largest backward error of the right-hand sides.
+  /// Returns the largest backward error, and sets norm_a. Overwrites `answer`.
   __device__ __forceinline__ double judge(T (&answer)[R], double& norm_a) const {
     double worst = 0;
 #pragma unroll 1

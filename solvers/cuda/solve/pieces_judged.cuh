@@ -84,8 +84,8 @@ struct JudgedRows {
   }
 };
 
-/// A warp's systems of one task, and each step of the kernel.
-/// Dense: the other triangle is to be the same. Sized: each system has a size of its own.
+/// What a warp needs for its tasks; most steps are its functions.
+/// Dense: the upper triangle must equal the lower. Sized: each system has a size of its own.
 template <class T, bool Dense, bool Sized>
 struct JudgedWork {
   using Plan = PiecesPlan<T, judged_rows, Asked::error>;
@@ -95,8 +95,8 @@ struct JudgedWork {
   static constexpr int G = L::lanes, N = L::size, R = L::rows, quarter = L::quarter, kept = 3 * quarter;
   static_assert(L::split && L::column_pitch >= packed_begin(quarter));
   static_assert(sizeof(Memory::x) + L::systems * sizeof(std::int32_t) <= sizeof(Memory::column));
-  /// Whether the next systems are on their way while the last columns are judged. In single precision the code that
-  /// this takes costs more than the wait.
+  /// Whether the next systems are copied while the last columns are judged. In single precision that code costs more
+  /// than the wait.
   static constexpr bool ahead = sizeof(T) == sizeof(double);
 
   const Arguments<T>& args;
@@ -110,7 +110,7 @@ struct JudgedWork {
   __device__ __forceinline__ std::int64_t system_of(unsigned task) const { return first_of(task) + group(); }
   __device__ __forceinline__ T* own_matrix() const { return memory.matrix[group()]; }
   __device__ __forceinline__ T* own_rhs() const { return memory.rhs + group() * L::column_pitch; }
-  /// Sizes, whatever they are, lie behind the answers to be judged until the elimination begins.
+  /// Sizes lie behind `x` in shared memory. The elimination overwrites them.
   __device__ __forceinline__ std::int32_t* sizes() const {
     return reinterpret_cast<std::int32_t*>(memory.x + L::systems);
   }
@@ -141,7 +141,7 @@ struct JudgedWork {
     stage_rows<quarter, kept>(task);
   }
 
-  /// Rows that have come; what is not zero where the triangles differ is added to `odd`.
+  /// Loads rows that were copied. `odd` becomes nonzero where the triangles differ.
   template <int first, int end>
   __device__ __forceinline__ void take_rows(T (&a)[R][N], unsigned& odd) const {
     T* const matrix = own_matrix();

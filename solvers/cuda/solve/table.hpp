@@ -1,7 +1,7 @@
 // Which kernels solve systems of up to 64 rows by L D L^T, and how they are compiled: one table. launch.cpp takes the
 // first row that fits. Kernels are compiled for the rows of their family, and for nothing else.
 //
-// A row stands here if it gains 10 % over the rows below it, at a multiple of 8 or over a range of sizes.
+// A row stands here only if it gains 10 % over the rows below it, at a multiple of 8 or over a range of sizes.
 #pragma once
 
 #include <array>

@@ -52,10 +52,7 @@ Section section(const std::string& title) {
   Row head, last;
   for (std::string line; std::getline(page, line);) {
     if (line.starts_with("## ") || line.starts_with("### ")) is_inside = line.starts_with(title);
-    if (!is_inside) {
-      is_inside = false;
-      continue;
-    }
+    if (!is_inside) continue;
     if (!line.starts_with("|")) head.clear();
     if (!line.starts_with("| ")) continue;
     Row row = cells(line);
@@ -70,7 +67,7 @@ Section section(const std::string& title) {
     }
     if (has_owner) row.erase(row.begin());
     std::vector<std::string> names = names_in(row[0]);
-    if (names.empty() && head[0] == "dataset") names = last;  // another form of it
+    if (names.empty() && head[0] == "dataset") names = last;  // an empty first cell continues the row above
     for (const std::string& name : names) {
       Row& kept = (head[0] == "dataset" ? found.datasets : found.attributes)[name];
       if (row != kept) kept.insert(kept.end(), row.begin(), row.end());
@@ -130,7 +127,7 @@ TEST(SetTables, PairEnergiesHaveTheRowsOfCharges) {
   for (const DatasetRow& row : charge_set_table.datasets) EXPECT_TRUE(charges.datasets.contains(std::string(row.name)));
 }
 
-/// What the page calls these lengths.
+/// The row's shape in the words of FORMAT.md.
 std::string shape_on_page(const ResultRow& row) {
   const std::map<std::string, std::string> words{
       {"problem", "batch"}, {"row", "n"},  {"column", "n"},     {"rhs", "nrhs"},
@@ -142,7 +139,8 @@ std::string shape_on_page(const ResultRow& row) {
   return shape + ")";
 }
 
-/// Each row of these tables stands on the page, with its type, shape and unit, and the page has no other.
+/// Each row of these tables stands on the page, and the page has no other. Types, shapes and units are those of the
+/// page, except where it refers to another row.
 void expect_results_alike(const std::vector<ResultTable>& tables, const std::string& title) {
   const Section page = section("### `/" + title);
   std::set<std::string> names;
