@@ -353,6 +353,21 @@ template <int systems, class T>
 __device__ __forceinline__ std::int64_t first_of_task(const Arguments<T>& args, unsigned task) {
   return min(std::int64_t{static_cast<unsigned>(fresh(static_cast<int>(task)))} * systems, args.count - systems);
 }
+/// System `s` of a task; places behind the end of the batch repeat the last system. Computed again likewise.
+template <int systems, class T>
+__device__ __forceinline__ std::int64_t system_of_task(const Arguments<T>& args, unsigned task, int s) {
+  return min(std::int64_t{static_cast<unsigned>(fresh(static_cast<int>(task)))} * systems + s, args.count - 1);
+}
+
+/// Whose work a lane does; computed again where it is asked for: the matrices take the registers.
+template <class L>
+__device__ __forceinline__ int own_lane() {
+  return fresh(threadIdx.x) % L::lanes;
+}
+template <class L>
+__device__ __forceinline__ int own_group() {
+  return L::systems == 1 ? 0 : fresh(threadIdx.x) / L::lanes;
+}
 
 // launching
 

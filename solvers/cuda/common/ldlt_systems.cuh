@@ -54,15 +54,6 @@ struct GeneralMemory {
   bool underflows[L::systems];        // whether a solution has underflowed
 };
 
-/// Whose work a lane does; computed again where it is asked for: the matrices take the registers.
-template <class L>
-__device__ __forceinline__ int own_lane() {
-  return fresh(threadIdx.x) % L::lanes;
-}
-template <class L>
-__device__ __forceinline__ int own_group() {
-  return L::systems == 1 ? 0 : fresh(threadIdx.x) / L::lanes;
-}
 /// Whether the group's system is its own.
 template <class T, class L>
 __device__ __forceinline__ bool is_own(const GeneralMemory<T, L>& memory) {

@@ -76,8 +76,8 @@ struct StoredWork {
   const int kept_step = pieces ? apart_step<T>(N, N - late > place ? N - late : place, G) : args.kept_step;
   const bool dense = args.storage == Storage::dense;
 
-  static __device__ __forceinline__ int lane() { return fresh(threadIdx.x) % G; }
-  static __device__ __forceinline__ int group() { return fresh(threadIdx.x) / G; }
+  static __device__ __forceinline__ int lane() { return own_lane<L>(); }
+  static __device__ __forceinline__ int group() { return own_group<L>(); }
   /// Whether the lane's row of slot u is one of the system's.
   __device__ __forceinline__ bool is_own(int u) const { return G * (u + 1) <= least_n || G * u + lane() < n; }
   __device__ __forceinline__ std::int64_t begin_of(unsigned task) const {

@@ -182,7 +182,7 @@ __device__ __forceinline__ double judge_strips(const Arguments<float>& args, int
   return max_of_group<G>(worst);
 }
 
-/// What a warp needs for one task; most steps are its functions.
+/// Everything that a warp needs for one task; most steps are its functions.
 template <class T, int N, bool Judged>
 struct ColumnsWork {
   using Plan = ColumnsPlan<T, N, Judged>;

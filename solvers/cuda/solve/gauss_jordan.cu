@@ -26,7 +26,7 @@ struct alignas(16) GaussJordanMemory {
   double worst[L::systems];  // backward error
 };
 
-/// What a warp needs for one task; most steps are its functions. C right-hand sides at a time.
+/// Everything that a warp needs for one task; most steps are its functions. C right-hand sides at a time.
 template <class T, int N, int C>
 struct GaussJordanWork {
   using Plan = GaussJordanPlan<T, N>;
@@ -39,12 +39,9 @@ struct GaussJordanWork {
   const unsigned& task;
   const bool& whole;
 
-  static __device__ __forceinline__ int lane() { return fresh(threadIdx.x) % G; }
-  static __device__ __forceinline__ int group() { return G == warp_lanes ? 0 : fresh(threadIdx.x) / G; }
-  /// Places behind the end of the batch repeat the last system.
-  __device__ __forceinline__ std::int64_t system_of(int g) const {
-    return min(std::int64_t{static_cast<unsigned>(fresh(static_cast<int>(task)))} * L::systems + g, args.count - 1);
-  }
+  static __device__ __forceinline__ int lane() { return own_lane<L>(); }
+  static __device__ __forceinline__ int group() { return own_group<L>(); }
+  __device__ __forceinline__ std::int64_t system_of(int g) const { return system_of_task<L::systems>(args, task, g); }
   __device__ __forceinline__ std::int64_t system() const { return system_of(group()); }
   __device__ __forceinline__ int rows_of_system(int g) const { return max(rows_of(args, system_of(g)), 0); }
   __device__ __forceinline__ int rows() const { return rows_of_system(group()); }

@@ -33,7 +33,7 @@ struct alignas(16) OnePassMemory {
   unsigned char odd[L::systems];  // 1: the system is not plain
 };
 
-/// What a warp needs for one task; most steps are its functions.
+/// Everything that a warp needs for one task; most steps are its functions.
 /// AsStored: systems are kept as they are stored, and their first numbers lie at multiples of 16 bytes or anywhere;
 /// else rows are whole pieces of 16 bytes, which are put where they suit the banks.
 template <class T, int N, bool AsStored>
@@ -49,12 +49,9 @@ struct OnePassWork {
   Memory& memory;
   const unsigned& task;
 
-  static __device__ __forceinline__ int lane() { return fresh(threadIdx.x) % G; }
-  static __device__ __forceinline__ int group() { return fresh(threadIdx.x) / G; }
-  /// Places behind the end of the batch repeat the last system.
-  __device__ __forceinline__ std::int64_t system_of(int g) const {
-    return min(std::int64_t{static_cast<unsigned>(fresh(static_cast<int>(task)))} * L::systems + g, args.count - 1);
-  }
+  static __device__ __forceinline__ int lane() { return own_lane<L>(); }
+  static __device__ __forceinline__ int group() { return own_group<L>(); }
+  __device__ __forceinline__ std::int64_t system_of(int g) const { return system_of_task<L::systems>(args, task, g); }
   __device__ __forceinline__ std::int64_t system() const { return system_of(group()); }
   __device__ __forceinline__ const T* source(int s) const { return args.a + system_of(s) * args.a_step; }
   __device__ __forceinline__ T* own_matrix() const {

@@ -84,7 +84,7 @@ struct JudgedRows {
   }
 };
 
-/// What a warp needs for its tasks; most steps are its functions.
+/// Everything that a warp needs for its tasks; most steps are its functions.
 /// Dense: the upper triangle must equal the lower. Sized: each system has a size of its own.
 template <class T, bool Dense, bool Sized>
 struct JudgedWork {
@@ -102,8 +102,8 @@ struct JudgedWork {
   const Arguments<T>& args;
   Memory& memory;
 
-  static __device__ __forceinline__ int lane() { return fresh(threadIdx.x) % G; }
-  static __device__ __forceinline__ int group() { return fresh(threadIdx.x) / G; }
+  static __device__ __forceinline__ int lane() { return own_lane<L>(); }
+  static __device__ __forceinline__ int group() { return own_group<L>(); }
   __device__ __forceinline__ std::int64_t first_of(unsigned task) const {
     return first_of_task<L::systems>(args, task);
   }
