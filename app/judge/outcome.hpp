@@ -94,7 +94,7 @@ std::string shape_words(const CorrelationSet& set);
 /// Pairs of a block's charges that meet.
 double pairs(const PairEnergyBlock& block);
 
-/// What a set asks of its charges; `singular` and `precision` are the run's.
+/// A set's options of its charges. `singular` and `precision` are the run's.
 PotentialOptions potential_options(const ChargesOfSet& set, Singular singular);
 PairEnergyOptions pair_energy_options(const ChargesOfSet& set, Singular singular, ScalarType precision);
 

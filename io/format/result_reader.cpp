@@ -42,7 +42,7 @@ struct ResultReader::Impl {
   ProblemSets sets;
   std::int64_t minor = format_minor;  ///< version of the file's format
 
-  /// What the table says of types, shapes and units.
+  /// Types, shapes and units must be those of the table.
   void expect(const std::string& group, const ResultTable& table) const {
     for (const ResultRow& row : table) {
       if (row.since > minor || row.created == Created::apart) continue;
@@ -359,8 +359,9 @@ bool ResultReader::read_numbers(const std::string& dataset, std::int64_t first, 
 PotentialStatistics ResultReader::statistics(const PotentialSet& set) const {
   PotentialStatistics statistics;
   const std::string group = set_path(set);
+  const ResultTable table = result_table(set);
   for (const auto& [name, values] : statistics_of_v) {
-    if (find_row(result_table(set), name)->since > impl_->minor) continue;
+    if (find_row(table, name)->since > impl_->minor) continue;
     (statistics.*values).resize(static_cast<std::size_t>(set.batch));
     impl_->file.read(group + "/" + name, {}, (statistics.*values).data());
   }

@@ -46,7 +46,7 @@ ResultTable result_table(const PotentialSet& set, ScalarType computed);
 inline ResultTable result_table(const PotentialSet& set) { return result_table(set, set.type); }
 ResultTable result_table(const PairEnergySet& set);
 ResultTable result_table(const CorrelationSet& set);
-/// Of /verification/<kind>/<set>.
+/// The table of /verification/<kind>/<set>.
 ResultTable verdict_table(const std::string& kind, std::int64_t batch);
 
 /// The row of that name, or nothing.

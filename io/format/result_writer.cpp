@@ -94,7 +94,7 @@ struct ResultWriter::Impl {
     file.write_axes();
   }
 
-  /// What a block has of a set's datasets.
+  /// Writes a block's part of a set's datasets.
   template <class Set, class Block>
   void write(const Set& set, const Block& block) {
     const std::string group = set_path(set);
@@ -126,8 +126,8 @@ ResultWriter::ResultWriter(ResultWriter&&) noexcept = default;
 void ResultWriter::add(const SolveSet& set) {
   const std::string group = set_path(set);
   const ResultTable table = result_table(set);
-  const auto numbers =
-      std::ranges::find(table, "rcond", &ResultRow::name);  // the bytes of the file depend on the order
+  // The bytes of the file depend on this order.
+  const auto numbers = std::ranges::find(table, "rcond", &ResultRow::name);
   impl_->add(group, {table.begin(), numbers});
   if (set.shape.determinant_only) {  // no dataset tells n
     impl_->file.attribute(group, "compute", compute_log_determinant);

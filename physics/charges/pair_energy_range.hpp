@@ -10,7 +10,7 @@
 
 namespace smallbatch {
 
-/// One call's options as the other kind of call has them; of an interaction energy pairs are in double precision.
+/// One call's options as the other kind of call has them. Pairs of an interaction energy are in double precision.
 constexpr PotentialOptions potential_options(const PairEnergyOptions& options) {
   return {options.singular, options.unit_factor, options.softening, options.cutoff, options.screening_length};
 }
