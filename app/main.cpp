@@ -48,15 +48,15 @@ ExitCode print(const std::string& text) {
   return ExitCode::verified;
 }
 
-/// An error after the output was written.
+/// An error that occurred after the output was written.
 class OutputStands : public Error {
  public:
   OutputStands(const std::string& file, const Error& error)
       : Error(error.kind(), file + " is written and whole, but " + error.what()) {}
 };
 
-/// What is told of a file that is written: it is there and whole, and so all is well, also where nobody hears of it.
-/// But a program was promised an object.
+/// Prints what is said about a written file. The file is complete, so the command succeeds even if nobody can read the
+/// message. With --json it fails, because the caller relies on the object on stdout.
 ExitCode print_about(const std::string& file, bool json, const std::string& text) {
   end_soon_with({json, words_on_whole(file), {}});
   try {
@@ -97,7 +97,8 @@ struct Execute {
   ExitCode operator()(const RunOptions& o) const {
     if (o.dry_run) return print(dry_run(o));
     const RunReport report = run(o, command_line);
-    if (!report.is_first_rank) return ExitCode::verified;  // for the same reason as FirstRankReports
+    if (!report.is_first_rank)
+      return ExitCode::verified;  // the launcher would end the first rank (see FirstRankReports)
     if (o.json || !report.was_complete) print_about(o.results, o.json, said(report, o.json, verbosity));
     return exit_code(report, o.fail_on);
   }
@@ -125,7 +126,7 @@ struct Execute {
   ExitCode operator()(const ReportOptions& o) const { return print_about(o, write_report(o)); }
 };
 
-/// Which option does what an error of a library room says is to be done.
+/// Returns the option that does what an error of a library room recommends.
 const char* option_for(const Error& error) {
   switch (error.kind()) {
     case ErrorKind::no_device:
@@ -137,12 +138,12 @@ const char* option_for(const Error& error) {
   }
 }
 
-/// A call as it was typed, of which parse_options may make nothing.
+/// The words of the call as typed. parse_options may have failed to understand them.
 class Words {
  public:
   Words(int argc, const char* const* argv) : words_(argv + std::min(argc, 1), argv + argc) {}
   [[nodiscard]] bool have(const std::string& option) const { return std::ranges::find(words_, option) != words_.end(); }
-  /// Empty where there is none, or where another word may be the same file.
+  /// Returns the log file, or nothing if none is given or if another word may be the same file.
   [[nodiscard]] std::string log_file() const {
     const std::string path = value_of("--log-file");
     const auto names_it = [&](const std::string& word) {
@@ -153,7 +154,7 @@ class Words {
   }
 
  private:
-  /// "--option value" or "--option=value"; empty where there is none.
+  /// Returns the value of "--option value" or "--option=value". Empty if there is none.
   [[nodiscard]] std::string value_of(const std::string& option) const {
     for (std::size_t k = 0; k < words_.size(); ++k) {
       if (words_[k] == option && k + 1 < words_.size()) return words_[k + 1];
@@ -165,7 +166,7 @@ class Words {
   std::vector<std::string> words_;
 };
 
-/// Those that a command may leave where it is ended. A run tells them by itself (app/run/resumption.hpp).
+/// Returns the files that a command may leave if a signal ends it. `run` names its own (app/run/resumption.hpp).
 constexpr auto temporary_files = [](const auto& options) -> std::vector<std::string> {
   if constexpr (requires { options.output; }) {
     const NamesBeside names = names_beside(options.output);
@@ -175,9 +176,9 @@ constexpr auto temporary_files = [](const auto& options) -> std::vector<std::str
   }
 };
 
-/// Says on stderr what went wrong, and on stdout where the call wants JSON.
+/// Says on stderr what went wrong, and on stdout too if the call asks for JSON.
 ExitCode refuse(ErrorKind kind, std::string message, const Words& words) {
-  end_soon_without_words();  // this says the same
+  end_soon_without_words();  // this message replaces the handler's
   const ExitCode code = exit_code_of(kind, interrupting_signal());
   const std::string how = how_to_resume();
   if (kind == ErrorKind::interrupted) message += how.empty() ? words_on_nothing_left : ".";
@@ -185,13 +186,13 @@ ExitCode refuse(ErrorKind kind, std::string message, const Words& words) {
   spdlog::error("{}", message);
   if (words.have("--json")) {
     const std::string text = error_json(kind, message, static_cast<int>(code));
-    std::fputs(text.c_str(), stdout);  // where that fails there is nobody to tell
+    std::fputs(text.c_str(), stdout);  // a failure here cannot be reported to anyone
     std::fflush(stdout);
   }
   return code;
 }
 
-/// The file that a command writes; empty where it writes none.
+/// Returns the file that a command writes. Empty if it writes none.
 constexpr auto output_of = [](const auto& options) -> std::string {
   if constexpr (requires { options.output; }) return options.output;
   if constexpr (requires {
@@ -202,14 +203,14 @@ constexpr auto output_of = [](const auto& options) -> std::string {
   return {};
 };
 
-/// Which file has the name; nothing where none has.
+/// Returns device and inode of a file, or nothing if there is no such file.
 std::optional<std::pair<::dev_t, ::ino_t>> file_of(const std::string& path) {
   struct stat found {};
   if (path.empty() || ::stat(path.c_str(), &found) != 0) return std::nullopt;
   return std::pair(found.st_dev, found.st_ino);
 }
 
-/// Calls work(). Where that fails and the output has appeared all the same, it says so.
+/// Calls work(). If it fails after the output has appeared, the error says that the output is complete.
 template <class Work>
 ExitCode with_output(const std::string& output, Work&& work) {
   const auto before = file_of(output);
@@ -238,7 +239,7 @@ ExitCode refuse_for_memory(const Words& words) {
                 "the memory does not suffice (allocation failed). Use a smaller --memory or a larger machine.", words);
 }
 
-/// Some destructors need memory, and must not throw.
+/// Reports a bad_alloc that std::terminate would hide: some destructors need memory, and must not throw.
 void tell_of_memory_missing_anywhere(const Words& words) {
   static const Words* call = &words;
   static const std::terminate_handler usual = std::get_terminate();
@@ -255,10 +256,10 @@ void tell_of_memory_missing_anywhere(const Words& words) {
   });
 }
 
-/// HDF5 and the kernels die where there is less, which nobody could tell from a damaged file. Threads have as much as
-/// the limit says, or 2 MiB where there is none.
+/// Ensures a stack of at least 4 MiB. HDF5 and the kernels crash with less, and that looks like a damaged file. Threads
+/// get what the limit says, or 2 MiB without a limit.
 void have_large_stacks() {
-  constexpr std::size_t least_kib = 4096;  // with room to spare: how much HDF5 needs is not said
+  constexpr std::size_t least_kib = 4096;  // more than needed: HDF5 does not document its need
   rlimit stack{};
   if (::getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur < least_kib * 1024) {
     throw Error(ErrorKind::out_of_memory, "the stack is too small",
@@ -278,10 +279,11 @@ void have_large_stacks() {
 
 ExitCode execute(int argc, const char* const* argv, const Words& words) {
   try {
-    set_up_logging(Verbosity::normal, words.log_file());  // has the refusal of a call, too
+    set_up_logging(Verbosity::normal,
+                   words.log_file());  // before parsing, so that the log file also gets the refusal of a call
     have_large_stacks();
     const Invocation call = parse_options(argc, argv);
-    const TellsOfMissingMemory tells;  // not before: CLI11 allocates where nothing may throw
+    const TellsOfMissingMemory tells;  // created only now: CLI11 allocates in places that must not throw
     set_up_logging(call.verbosity, call.log_file);
     if (!call.log_file.empty()) end_soon_in_log(call.log_file);
     note_in_log_file(std::string("smallbatch ") + version_text + ": " + call.command_line);
@@ -310,8 +312,8 @@ ExitCode execute(int argc, const char* const* argv, const Words& words) {
   }
 }
 
-/// Those that the caller has closed would become a file's, which messages would be written into. What stands in for
-/// them cannot be written either.
+/// Opens standard descriptors that the caller has closed. Otherwise a file could get the number of stderr, and messages
+/// would be written into it. The file opened instead is /dev/null for reading, so nothing is written there.
 void keep_standard_descriptors() {
   for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     if (::fcntl(descriptor, F_GETFD) < 0) (void)::open("/dev/null", O_RDONLY);
@@ -332,7 +334,7 @@ int run_command(int argc, const char* const* argv) {
 }  // namespace smallbatch
 
 int main(int argc, char** argv) {
-  std::signal(SIGXFSZ, SIG_IGN);  // a write that fails is an error and not a death
+  std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the file size limit fails instead of killing the process
   smallbatch::keep_standard_descriptors();
   return smallbatch::run_command(argc, argv);
 }

@@ -17,13 +17,13 @@
 namespace smallbatch {
 namespace {
 
-/// Pages that nobody writes to take no memory. What is larger than a piece is not the small change of a library, and
-/// whoever asks for it can be told.
+/// Size of the reserve and of its largest piece. Pages that are never written take no memory. A larger request is not a
+/// small allocation inside a library, and its caller can be told that it failed.
 constexpr std::size_t reserve_bytes = std::size_t{16} << 20, largest_piece = std::size_t{1} << 20;
 constexpr std::size_t usual_alignment = alignof(std::max_align_t);
 
 alignas(4096) constinit std::array<std::byte, reserve_bytes> reserve{};
-constinit std::atomic<std::size_t> given = 0;  // of it; nothing comes back
+constinit std::atomic<std::size_t> given = 0;  // bytes given out; none come back
 constinit std::atomic<bool> was_told = true;
 
 bool is_of_reserve(const void* memory) {
@@ -31,7 +31,7 @@ bool is_of_reserve(const void* memory) {
   return !std::less<>()(place, reserve.data()) && std::less<>()(place, reserve.data() + reserve.size());
 }
 
-/// Null where it is too much. Before what is given out stands how much that is.
+/// Returns memory from the reserve, or null if the request is too large. Its size is stored just before it.
 void* take_from_reserve(std::size_t size, std::size_t alignment) noexcept {
   alignment = std::max(alignment, usual_alignment);
   if (size > largest_piece || alignment > largest_piece) return nullptr;
@@ -52,13 +52,13 @@ std::size_t size_in_reserve(const void* memory) noexcept {
   return size;
 }
 
-/// The functions of this name that were there before: mimalloc's, with which the program is linked, or others that were
-/// loaded to replace them.
+/// The next function of this name in the process: that of mimalloc, with which the program is linked, or that of a
+/// preloaded library.
 template <class Function>
 class Next {
  public:
   explicit constexpr Next(const char* name) : name_(name) {}
-  /// Null while it is looked up, for which memory may be needed.
+  /// Returns the function, or null while it is being looked up: the look-up may itself need memory.
   Function* get() noexcept {
     if (Function* const known = known_.load(std::memory_order_relaxed)) return known;
     if (is_looking_) return nullptr;
@@ -107,7 +107,7 @@ TellsOfMissingMemory::~TellsOfMissingMemory() { was_told = true; }
 
 }  // namespace smallbatch
 
-// For all libraries of the process.
+// Visible to all libraries of the process.
 #pragma GCC visibility push(default)
 
 extern "C" {
@@ -122,7 +122,7 @@ void* calloc(std::size_t number, std::size_t size) {
   if (void* const found = ask ? ask(number, size) : nullptr) return found;
   std::size_t bytes = 0;
   if (__builtin_mul_overflow(number, size, &bytes)) return nullptr;
-  return smallbatch::take_from_reserve(bytes, 1);  // which is zero: nothing is given out twice
+  return smallbatch::take_from_reserve(bytes, 1);  // zero, because nothing is given out twice
 }
 
 void free(void* memory) {
@@ -134,7 +134,7 @@ void* realloc(void* old, std::size_t size) {
   if (!old) return std::malloc(size);
   if (!smallbatch::is_of_reserve(old)) {
     if (void* const found = smallbatch::next_realloc.get()(old, size)) return found;
-    if (size == 0) return nullptr;  // which was given back
+    if (size == 0) return nullptr;  // the memory was freed
   }
   void* const found = std::malloc(size);
   if (!found) return nullptr;
@@ -174,10 +174,12 @@ void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
 
-// As the standard has them call the others; mimalloc's would ask it, and end the process where it has nothing.
+// The array forms call the plain forms, as the standard's do. Those of mimalloc would call mimalloc itself, and end the
+// process if it has no memory.
 void* operator new[](std::size_t size) { return operator new(size); }
 void* operator new[](std::size_t size, std::align_val_t alignment) { return operator new(size, alignment); }
-// nothrow `new` takes from the reserve as malloc does: HDF5 hides that its file driver lacks memory.
+// The nothrow form of `new` takes from the reserve as malloc does, because HDF5 does not report that its file driver
+// lacks memory.
 void* operator new(std::size_t size, const std::nothrow_t& /*unused*/) noexcept { return std::malloc(size); }
 void* operator new[](std::size_t size, const std::nothrow_t& /*unused*/) noexcept { return std::malloc(size); }
 void* operator new(std::size_t size, std::align_val_t alignment, const std::nothrow_t& /*unused*/) noexcept {

@@ -1,13 +1,15 @@
-// What the program does when memory runs out. C libraries (HDF5 first of all, which crashes or ends the process where a
-// few bytes are not to be had) get what they ask for from a reserve; C++ throws std::bad_alloc once, and what is then
-// needed to say so and to clean up comes from the reserve, too. For the program alone, which owns its process: the file
-// beside this one replaces malloc and operator new, and asks those that were there before: mimalloc's, or those of a
-// library that was loaded to replace them.
+// A memory reserve. When memory runs out, C libraries get theirs from the reserve. HDF5 in particular crashes or ends
+// the process otherwise. In C++, the first `new` that fails throws std::bad_alloc. Reporting the error and cleaning up
+// then use the reserve.
+//
+// This is for the program only, which owns its process. The file memory_reserve.cpp replaces malloc and operator new.
+// It calls those that were there before: mimalloc's, or those of a preloaded library.
 #pragma once
 
 namespace smallbatch {
 
-/// While it lives, the first `new` that finds no memory throws; else, as before main and after it, the reserve serves.
+/// While an object of this class lives, the first `new` that finds no memory throws. At other times, such as before and
+/// after main, the reserve serves.
 class TellsOfMissingMemory {
  public:
   TellsOfMissingMemory() noexcept;

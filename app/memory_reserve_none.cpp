@@ -1,4 +1,4 @@
-// Where sanitizers have replaced malloc and operator new: they end the program themselves.
+// Used with sanitizers. They have replaced malloc and operator new, and end the program themselves.
 #include "app/memory_reserve.hpp"
 
 namespace smallbatch {

@@ -1,4 +1,5 @@
-// The means by which the commands of app/cli/options.cpp declare their options. Private to the files that know CLI11.
+// Functions by which the commands of app/cli/options.cpp declare their options. Only files that know CLI11 include this
+// header.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -18,7 +19,7 @@
 
 namespace smallbatch {
 
-/// The choices of these words, with what `parse` makes of them.
+/// Pairs each word with the value that `parse` makes of it, for choice().
 template <class Parse>
 auto choices_of(const std::vector<std::string_view>& words, Parse parse) {
   std::vector<std::pair<std::string, std::decay_t<decltype(*parse(""))>>> choices;
@@ -26,8 +27,8 @@ auto choices_of(const std::vector<std::string_view>& words, Parse parse) {
   return choices;
 }
 
-/// One command. Its constructor declares its options, each in one place: name, where the value goes, help, and what
-/// else may be wrong with it. CLI11 keeps references to the values, so a command stays where it is.
+/// One command. Its constructor declares its options. One call per option gives the name, the variable for the value,
+/// the help text and further checks. CLI11 keeps references to the variables, so a command must not move.
 class Command {
  public:
   Command(const Command&) = delete;
@@ -35,17 +36,17 @@ class Command {
   virtual ~Command() = default;
 
   [[nodiscard]] bool is_called() const { return app_->parsed(); }
-  /// What was asked for, once the line has been read.
+  /// Returns what the user asked for. Called once, after the whole command line has been read.
   AnyCommand finish();
 
  protected:
   Command(CLI::App& parent, const std::string& name, const std::string& help, const std::string& heading);
   [[nodiscard]] virtual AnyCommand options() const = 0;
 
-  /// The help lists what is declared from here on under this heading.
+  /// Options declared after this call are listed under this heading in the help.
   void heading(const std::string& heading) { heading_ = heading; }
 
-  /// The help shows the value that is there.
+  /// Declares an option. The help shows the present value of `value` as its default.
   template <class T>
   CLI::Option* option(const std::string& name, T& value, const std::string& help) {
     return without_default(name, value, help)->capture_default_str();
@@ -54,7 +55,7 @@ class Command {
   CLI::Option* without_default(const std::string& name, T& value, const std::string& help) {
     return app_->add_option(name, value, help)->group(heading_);
   }
-  /// A number; what is said of others has `example`, or the value that is there.
+  /// Declares an option that takes a number. Error messages suggest `example`, or the default where `example` is empty.
   template <class T>
   CLI::Option* number(const std::string& name, T& value, const Limits<T>& limits, const std::string& help,
                       const std::string& example = {}) {
@@ -65,7 +66,7 @@ class Command {
     const auto wrong = [limits, example](const std::string& text) { return wrong_number(text, limits, example); };
     return option->check(CLI::Validator(wrong, limits_text(limits), "number"));
   }
-  /// A file, or several.
+  /// Declares a required file, or a list of files.
   template <class T>
   void required(const std::string& name, T& value, const std::string& help) {
     without_default(name, value, help)->required()->type_name("FILE");
@@ -77,7 +78,7 @@ class Command {
     required(name, path, help);
     second_look([&path] { check_hdf5_input(path); });
   }
-  /// -o, of a file in HDF5, and whether it may replace another one.
+  /// Declares -o/--output for an HDF5 file, and --overwrite.
   void hdf5_output(std::string& path, bool& overwrite, const std::string& help) {
     required("-o,--output", path, help);
     overwrite_flag(overwrite);
@@ -89,14 +90,14 @@ class Command {
   void overwrite_flag(bool& value) { flag("--overwrite", value, "Replace the output where it exists"); }
   void json_flag(bool& value) { flag("--json", value, "The summary on stdout as JSON, or {\"error\": ...}"); }
 
-  /// An option of which CLI11 knows the text alone: `use` reads it in the end.
+  /// Declares an option that CLI11 stores as text. `use` parses the text after the whole command line has been read.
   template <class Use>
   CLI::Option* text(const std::string& name, const std::string& by_default, const std::string& help, const Use& use) {
     std::string& value = texts_.emplace_back(by_default);
     second_look([&value, use] { use(value); });
     return option(name, value, help);
   }
-  /// One of several words, each for a value; or another word for one of them.
+  /// Declares an option that takes one of several words, or a synonym of one of them. Each word stands for a value.
   template <class T>
   CLI::Option* choice(const std::string& name, T& value, const std::vector<std::pair<std::string, T>>& choices,
                       const std::string& help) {
@@ -113,14 +114,15 @@ class Command {
     return text(name, by_default, help, use)->check(is_one_of(words));
   }
 
-  /// Of an option that is a list; any other is refused where its value is empty.
+  /// Permits an empty value, for an option that takes a list. Every other option refuses an empty value.
   void may_be_empty(const CLI::Option* option) { lists_.push_back(option); }
 
-  /// Called when the whole line has been read, in the order in which they were added.
+  /// Adds a check that runs after the whole command line has been read. Checks run in the order in which they were
+  /// added.
   void second_look(std::function<void()> look) { second_looks_.push_back(std::move(look)); }
   [[nodiscard]] bool is_given(const std::string& option) const { return app_->count(option) > 0; }
 
-  /// The help ends with lines to type, after what has to be said before.
+  /// Sets the end of the help: the text `before`, then example command lines.
   void examples(const std::vector<std::string>& lines, const std::string& before = {});
 
   void threads(unsigned& count);
@@ -134,13 +136,14 @@ class Command {
   std::vector<const CLI::Option*> lists_;
   std::vector<std::function<void()>> second_looks_;
 
-  /// The word of files for a word that Python or an earlier version uses; else nothing.
+  /// Returns the word of the file format that an earlier version or the Python package spells differently, else
+  /// nothing.
   static std::string_view synonym_of(std::string_view word);
-  /// Written {a|b} in the help.
+  /// The help shows the words as {a|b}.
   static CLI::Validator is_one_of(const std::vector<std::string>& words);
 };
 
-/// What was declared.
+/// Describes a command with its options and its commands.
 CommandDescription describe(const CLI::App& app);
 
 }  // namespace smallbatch

@@ -1,5 +1,5 @@
-// The command line as data: what the man page, the completions and the sentences about unknown words are made of. It is
-// read from the declarations that the help is made of (app/cli/options.cpp).
+// The command line as data. The man page, the completions and the messages about unknown words are made from it. It is
+// read from the declarations that also make the help (app/cli/options.cpp).
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 namespace smallbatch {
 
 struct OptionDescription {
-  std::vector<std::string> names;  ///< "-o", "--output"; of a positional one its name alone
-  std::string value;               ///< "FILE", "TEXT"; empty: a flag
-  std::string limits;              ///< "UINT in [0 - 4096]"; empty: none
-  std::vector<std::string> words;  ///< that the value may be; empty: others, too
+  std::vector<std::string> names;  ///< "-o", "--output"; a positional option has its name only
+  std::string value;               ///< "FILE", "TEXT"; empty for a flag
+  std::string limits;              ///< "UINT in [0 - 4096]"; empty if there are none
+  std::vector<std::string> words;  ///< the words that the value may be; empty if it may be any
   std::string help, heading, by_default, environment;
   bool is_positional = false, is_required = false, takes_several = false;
 };
@@ -22,7 +22,7 @@ struct CommandDescription {
   std::vector<CommandDescription> commands;
 };
 
-/// The one of that name; null where there is none.
+/// Returns the option of that name, or null.
 const OptionDescription* find_option(const CommandDescription& command, const std::string& name);
 const CommandDescription* find_command(const CommandDescription& command, const std::string& name);
 

@@ -6,7 +6,7 @@
 namespace smallbatch {
 namespace {
 
-/// A command that ends a line, with what is typed before its options: "generate spd". The program itself: "".
+/// A command with the words that are typed before its options: "generate spd". The program itself has "".
 struct Typed {
   std::string words;
   const CommandDescription* command;
@@ -22,7 +22,7 @@ std::vector<Typed> all_typed(const CommandDescription& program) {
   return all;
 }
 
-/// Those of the program belong to all commands.
+/// Returns the options of a command and those of the program, which every command takes.
 std::vector<const OptionDescription*> options_of(const CommandDescription& program, const CommandDescription& command) {
   std::vector<const OptionDescription*> options;
   for (const OptionDescription& option : command.options) options.push_back(&option);
@@ -39,7 +39,7 @@ std::string joined(const Words& words, const char* between, Name name) {
 }
 std::string same(const std::string& word) { return word; }
 
-/// In single quotes; of a shell or, within zsh's descriptions, nothing that they would take for an end.
+/// Puts `text` in single quotes. `quote_within` replaces each single quote, so that it does not end the quoted text.
 std::string quoted(const std::string& text, const char* quote_within) {
   std::string all;
   for (const char c : text) all += c == '\'' ? quote_within : std::string(1, c);
@@ -92,7 +92,7 @@ std::string bash(const CommandDescription& program) {
 }
 
 std::string zsh(const CommandDescription& program) {
-  // In a description of _arguments brackets and colons have a meaning.
+  // Brackets and colons have a meaning in the descriptions of _arguments, so they are escaped.
   const auto description = [](const std::string& text) {
     std::string escaped;
     for (const char c : text)
@@ -121,7 +121,7 @@ std::string zsh(const CommandDescription& program) {
       for (const std::string& name : option->names)
         script << " \\\n        " << quoted(name + "[" + description(option->help) + "]" + value, "'\\''");
     }
-    // Words of commands are before those that this one takes.
+    // The words of the command itself come first, so positions are not counted.
     std::string others = "_files";
     if (!command->commands.empty())
       others = "(" + joined(command->commands, " ", [](const auto& inner) { return inner.name; }) + ")";
@@ -148,7 +148,8 @@ std::string fish(const CommandDescription& program) {
       script << "complete -c " << program.name << " -n " << in_quotes(condition) << " -a " << inner.name << " -d "
              << in_quotes(inner.help) << "\n";
     if (!command->commands.empty() && command != &program) continue;
-    const std::string when = command == &program ? "" : " -n " + in_quotes(condition);  // the program's: of all
+    const std::string when =
+        command == &program ? "" : " -n " + in_quotes(condition);  // options of the program belong to all commands
     for (const OptionDescription& option : command->options) {
       script << "complete -c " << program.name << when;
       if (!option.is_positional)

@@ -1,4 +1,5 @@
-// What completes the words of a command line in a shell, from the declarations that the help is made of.
+// Scripts that complete the words of a command line in a shell. They are made from the declarations that also make the
+// help.
 #pragma once
 
 #include <string>
@@ -9,7 +10,7 @@ namespace smallbatch {
 
 enum class Shell { none, bash, zsh, fish };
 
-/// A script for the shell to read.
+/// Returns a script that the shell reads.
 std::string completions(const CommandDescription& program, Shell shell);
 
 }  // namespace smallbatch

@@ -1,4 +1,4 @@
-// An error as a program hears of it.
+// An error as JSON, for programs that call the command.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace smallbatch {
 
-/// {"error": {"kind": "missing_file", "exit_code": 4, "message": "..."}}
+/// Returns {"error": {"kind": "missing_file", "exit_code": 4, "message": "..."}}.
 std::string error_json(ErrorKind kind, const std::string& message, int exit_code);
 
 }  // namespace smallbatch

@@ -1,4 +1,4 @@
-// What the command's exit code says. The README lists the same.
+// The exit codes of the command and their meanings. README.md lists them too.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 namespace smallbatch {
 
 enum class ExitCode : int {
-  verified = 0,       ///< everything asked for was done, and nothing failed or disagreed
+  verified = 0,       ///< everything that was asked for was done; nothing failed or disagreed
   not_all_right = 1,  ///< results were written, but some systems failed or disagreed with the referee (see FailOn)
   usage = 2,
   bad_input = 3,
@@ -20,10 +20,10 @@ enum class ExitCode : int {
   output = 7,
   device_lost = 8,
   internal = 70,
-  interrupted = 128  ///< and the number of the signal
+  interrupted = 128  ///< plus the number of the signal
 };
 
-/// As the help and the man page say it.
+/// Meanings in the words of the help and the man page.
 inline constexpr std::array<std::pair<ExitCode, const char*>, 11> exit_code_meanings{
     {{ExitCode::verified, "done, and what was verified agrees"},
      {ExitCode::not_all_right, "results written, but some systems failed or disagreed with the referee (--fail-on)"},
@@ -41,7 +41,7 @@ inline constexpr std::array<std::pair<ExitCode, const char*>, 11> exit_code_mean
 inline constexpr const char* words_on_exit_codes =
     "Exit codes: 0 all right; 1 written, but not all right; others: an error (smallbatch --help lists them)";
 
-/// `signal` is what interrupted it, where something did.
+/// Returns the exit code of an error. `signal` is the signal that interrupted the command.
 constexpr ExitCode exit_code_of(ErrorKind kind, int signal = SIGINT) {
   switch (kind) {
     case ErrorKind::usage:

@@ -11,7 +11,8 @@ namespace {
 
 struct Ending {
   std::string_view ending, promises;
-  std::string_view to_write, to_read;  ///< a sentence for who wants to write or has such a file; or empty
+  std::string_view to_write,
+      to_read;  ///< what to do instead, for a user who wants to write or has such a file; may be empty
 };
 
 constexpr std::string_view exported = "smallbatch export makes that of a result file.";
@@ -47,7 +48,7 @@ constexpr std::array<Ending, 24> endings{{
     {".gz", "a packed file", "", "gunzip unpacks it."},
 }};
 
-/// Null where it promises nothing that is known.
+/// Returns the known ending of `path`, or null.
 const Ending* ending_of(const std::string& path) {
   std::string lower = path;
   std::ranges::transform(lower, lower.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c; });

@@ -1,20 +1,21 @@
-// What the ending of a file's name promises, where a command cannot keep it. All of these throw Error(usage), with the
-// command that can.
+// Checks of file names. The ending of a name promises a format. A command that does not write or read that format
+// refuses the name: these functions throw Error(usage), which names the command that does.
 #pragma once
 
 #include <string>
 
 namespace smallbatch {
 
-/// That HDF5 may be written there: not to stdout, nor to a name that promises another format.
+/// Checks that HDF5 may be written to `path`: not to stdout, and not to a name that promises another format.
 void check_hdf5_output(const std::string& path);
 
-/// That it may be a problem or result file: not stdin, nor a file of another format.
+/// Checks that `path` may be a problem or result file: not stdin, and not a file of another format.
 void check_hdf5_input(const std::string& path);
 
-/// That export may write there: not to stdout, nor what a result file is without it.
-/// Of `report`.
+/// Checks that `report` may write to `path`: not to stdout, and only to a name in .html or without a known ending.
 void check_page_output(const std::string& path);
+
+/// Checks that `export` may write to `path`: not to stdout, and not to the name of a result file or a VTK file.
 void check_export_output(const std::string& path);
 
 }  // namespace smallbatch

@@ -1,5 +1,5 @@
-// A handler may do little: it remembers the signal and sets the clock; when that has run out, another one says words
-// that were put together before.
+// A signal handler may do little. The first handler stores the signal and sets a timer. When the timer expires, a
+// second handler writes messages that were composed before.
 #include "app/cli/interruption.hpp"
 #include "app/cli/error_json.hpp"
 
@@ -29,20 +29,21 @@ namespace {
 
 constexpr std::array<std::pair<int, const char*>, 4> ending_signals{
     {{SIGINT, "SIGINT"}, {SIGTERM, "SIGTERM"}, {SIGHUP, "SIGHUP"}, {SIGXCPU, "SIGXCPU"}}};
-/// After a signal, and for the words of who has noticed it. Both, and those of a handler, make less than a second.
+/// Time until the process is ended after a signal, and after the code that noticed the signal has begun to report it.
+/// Both together, with the handlers, stay below a second.
 constexpr ::suseconds_t patience_microseconds = 700'000, patience_with_words_microseconds = 200'000;
 
-std::atomic<int> caught_signal = 0;  // what a handler writes must be lock-free
+std::atomic<int> caught_signal = 0;  // lock-free, because a handler writes it
 static_assert(std::atomic<int>::is_always_lock_free);
 
-/// Last words, for each signal.
+/// The last messages, one for each signal.
 struct ReadyWords {
   std::array<std::string, ending_signals.size()> to_stderr, to_stdout, to_log;
   std::vector<std::string> to_remove;
 };
 std::atomic<const ReadyWords*> ready_words = nullptr;
-std::atomic<int> log_file = -1;            // open
-std::atomic<int> local_time_is_ahead = 0;  // of UTC, in seconds
+std::atomic<int> log_file = -1;            // open descriptor
+std::atomic<int> local_time_is_ahead = 0;  // seconds ahead of UTC
 static_assert(std::atomic<const ReadyWords*>::is_always_lock_free);
 
 void set_handler(int signal, void (*handler)(int)) {
@@ -57,14 +58,14 @@ void set_clock(::suseconds_t microseconds) {
   ::setitimer(ITIMER_REAL, &once, nullptr);
 }
 
-/// A terminal that is gone has nobody to tell. A pipe that nobody empties would hold this process.
+/// Writes without waiting. Nobody reads from a terminal that is gone, and a full pipe would block this process.
 void write_text(int file, const char* text, std::size_t size) {
   pollfd ready{file, POLLOUT, 0};
   if (::poll(&ready, 1, 0) <= 0 || ::write(file, text, size) < 0) return;
 }
 void write_text(int file, const std::string& text) { write_text(file, text.data(), text.size()); }
 
-/// Removes it where this process has it open: under this name may be another's.
+/// Removes the file if this process has it open. The name may meanwhile belong to another process's file.
 void remove_own(const char* path) {
   struct stat named {
   }, opened{};
@@ -80,7 +81,8 @@ void remove_own(const char* path) {
   }
 }
 
-/// "2026-11-24T04:41:20+01:00 ", as the log's other lines begin. A handler may not ask what the zone is.
+/// Returns "2026-11-24T04:41:20+01:00 ", the beginning of a log line. The zone was looked up before, because a handler
+/// may not do that.
 std::array<char, 26> time_of_line() {
   const int ahead = local_time_is_ahead;
   timespec now{};
@@ -121,7 +123,7 @@ void write_log_line(const std::string& text) {
 extern "C" void end_here(int) {
   const ReadyWords* const words = ready_words;
   const int signal = caught_signal;
-  if (signal == 0) return;  // nobody's clock
+  if (signal == 0) return;  // the timer is not ours
   for (std::size_t k = 0; words && k < ending_signals.size(); ++k) {
     if (ending_signals[k].first != signal) continue;
     for (const std::string& file : words->to_remove) remove_own(file.c_str());
@@ -134,7 +136,7 @@ extern "C" void end_here(int) {
 
 extern "C" void remember_signal(int signal) {
   caught_signal = signal;
-  // A second one ends the process at once. Of SIGXCPU there is one each second.
+  // A second signal ends the process at once. SIGXCPU is ignored from now on, because it comes every second.
   for (const auto& [number, name] : ending_signals) {
     struct sigaction before {};
     ::sigaction(number, nullptr, &before);
@@ -176,7 +178,8 @@ void stop_if_interrupted() {
 
 void end_soon_with(const LastWords& words) {
   static std::mutex mutex;
-  static auto& all = *new std::deque<ReadyWords>;  // a handler may be at any of them, until the process is gone
+  static auto& all =
+      *new std::deque<ReadyWords>;  // never freed: until the process ends, a handler may read any of them
   const std::lock_guard lock(mutex);
   ReadyWords& ready = all.emplace_back();
   for (std::size_t k = 0; k < ending_signals.size(); ++k) {

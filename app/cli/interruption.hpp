@@ -1,5 +1,5 @@
 // Signals that end a command: SIGINT, SIGTERM, SIGHUP and SIGXCPU. Work stops at the next block, or between two pieces
-// of one that is verified; what does not stop within a second is ended where it stands.
+// of a block that is being verified. A process that has not stopped within a second is ended where it stands.
 #pragma once
 
 #include <string>
@@ -7,36 +7,37 @@
 
 namespace smallbatch {
 
-/// Catches them, but for those that were ignored before (nohup). A second signal ends the process at once.
+/// Catches these signals, except those that were ignored before (nohup). A second signal ends the process at once.
 void catch_interruptions();
 
-/// Throws Error(interrupted) once a signal has come: "stopped by SIGTERM". What is left, and what to do, is known once
-/// all stages have ended.
+/// Throws Error(interrupted) after a signal: "stopped by SIGTERM". The remedy is added once all stages have ended,
+/// because only then is it known which files are left.
 void stop_if_interrupted();
-/// The message ends with this where nothing is left.
+/// End of the message where no file is left.
 inline constexpr const char* words_on_nothing_left = " (no output file was left). Run again.";
 
-/// The message ends with this where the output is complete.
+/// End of the message where the output is complete.
 inline std::string words_on_whole(const std::string& output) { return ". " + output + " is written and whole."; }
 
-/// Its number; 0 while none has come.
+/// Returns the number of the signal, or 0 before one has come.
 int interrupting_signal();
 
-/// The words and the clean-up of a process that a signal ends where it stands.
+/// The last message and the files to remove, for a process that a signal ends where it stands.
 struct LastWords {
-  bool on_stdout_too = false;          ///< as JSON
-  std::string remedy;                  ///< what is left, and what to do
-  std::vector<std::string> to_remove;  ///< files, where this process has them open
+  bool on_stdout_too = false;          ///< the message goes to stdout too, as JSON
+  std::string remedy;                  ///< says which files are left and what to do
+  std::vector<std::string> to_remove;  ///< files, removed only if this process has them open
 };
 void end_soon_with(const LastWords& words);
-/// They go to this file, too, as a log line.
+/// Also writes the last message to this file, as a log line.
 void end_soon_in_log(const std::string& log_file);
-/// Removes what it would, for a process that ends here for another reason.
+/// Removes the files of LastWords::to_remove, for a process that ends here for another reason.
 void remove_unfinished();
-/// From now on the handler says nothing: the code that noticed the signal does, or another process.
+/// Keeps the handler from writing a message. From now on the code that noticed the signal writes it, or another process
+/// does.
 void end_soon_without_words();
 
-/// How to go on with what a failed run leaves, for its message; empty where it leaves nothing.
+/// Sets the sentence on how to resume a failed run, for the error message. It is empty if the run leaves nothing.
 void offer_resumption(const std::string& how);
 std::string how_to_resume();
 

@@ -1,4 +1,4 @@
-// JSON as it goes to stdout, whatever the names in it hold.
+// JSON for stdout. Names may hold any bytes.
 #pragma once
 
 #include <cmath>
@@ -9,13 +9,13 @@
 
 namespace smallbatch {
 
-/// Of any kind of nlohmann's.
+/// Json is any of nlohmann's JSON types.
 template <class Json>
 std::string json_text(const Json& json) {
   return visible_json(json.dump(2, ' ', false, Json::error_handler_t::replace)) + "\n";
 }
 
-/// A count that is kept as a double: an integer, as far as JSON's readers have them.
+/// Returns a count that is kept as a double: as an integer, if it fits into int64.
 template <class Json>
 Json count_json(double count) {
   constexpr double beyond_int64 = 0x1p63;

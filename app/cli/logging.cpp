@@ -22,9 +22,10 @@ namespace smallbatch {
 
 namespace {
 
-constexpr const char* log_file_name = "log file";  // of its logger
+constexpr const char* log_file_name = "log file";  // name of its logger
 
-/// %*: the message, of which neither a terminal nor who reads the log takes anything for more than words.
+/// The flag %* of a pattern: the message with control characters made visible, so that it cannot fake log lines or
+/// control a terminal.
 class VisibleMessage : public spdlog::custom_flag_formatter {
  public:
   void format(const spdlog::details::log_msg& message, const std::tm&, spdlog::memory_buf_t& into) override {
@@ -47,7 +48,8 @@ std::shared_ptr<spdlog::sinks::sink> open_log_file(const std::string& path) {
   if (is_hdf5(path))
     throw Error(ErrorKind::usage, "the log file cannot be " + path, "it is an HDF5 file, and would be damaged",
                 "Name another one.");
-  const std::filesystem::path folder = std::filesystem::path(path).parent_path();  // spdlog would make one
+  const std::filesystem::path folder =
+      std::filesystem::path(path).parent_path();  // checked here because spdlog would create the folder
   const Error cannot(ErrorKind::output, "cannot write the log file " + path,
                      "its folder is not there, or may not be written", "Name another one.");
   if (!folder.empty() && !std::filesystem::is_directory(folder, unknown)) throw cannot;

@@ -8,14 +8,14 @@
 
 namespace smallbatch {
 
-/// Colours only on a terminal, and not where NO_COLOR is set. All that goes to stderr, and what `quiet` keeps from it,
-/// is also added to `log_file`, with the date, where one is named.
+/// Sets up the log on stderr. Colours appear only on a terminal, and not if NO_COLOR is set. A `log_file` also gets
+/// every line, with the date, including those that `quiet` keeps from stderr.
 void set_up_logging(Verbosity verbosity, const std::string& log_file = {});
-/// For the log file alone.
+/// Writes a line to the log file only.
 void note_in_log_file(const std::string& text);
 
-/// On a terminal one line that redraws itself; otherwise a log line at the start and every tenth of the way, at most
-/// one in two seconds, which a log file always has.
+/// Shows how far a command is. A terminal gets one line that redraws itself. Otherwise, and in a log file, there is a
+/// line for every tenth of the way, at most one in two seconds.
 class Progress {
  public:
   Progress(const std::string& what, double total);
@@ -27,7 +27,7 @@ class Progress {
  private:
   std::string what_;
   double total_, done_ = 0, next_line_ = 0.1;
-  bool terminal_, drawn_ = false;  ///< terminal: one that is to show it
+  bool terminal_, drawn_ = false;  ///< terminal: stderr is a terminal and shows the line
   std::chrono::steady_clock::time_point start_, last_line_, last_drawn_;
 };
 

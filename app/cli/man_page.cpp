@@ -10,7 +10,7 @@
 namespace smallbatch {
 namespace {
 
-/// No character of it means anything to roff.
+/// Escapes every character that means something to roff.
 std::string plain(const std::string& text) {
   std::string escaped;
   for (const char c : text) {
@@ -29,7 +29,7 @@ std::string plain(const std::string& text) {
 std::string bold(const std::string& text) { return "\\fB" + plain(text) + "\\fR"; }
 std::string italic(const std::string& text) { return "\\fI" + plain(text) + "\\fR"; }
 
-/// "auto|ldlt", where lines may break behind a bar; "FILE ..."; empty: a flag.
+/// Returns the value's placeholder: "auto|ldlt", which may break behind a bar; "FILE ..."; empty for a flag.
 std::string value_of(const OptionDescription& option) {
   std::string text;
   for (const std::string& word : option.words) text += (text.empty() ? "" : "|\\:") + bold(word);
@@ -52,7 +52,7 @@ void write_option(std::ostream& page, const OptionDescription& option) {
   page << (more.empty() ? "" : " (" + plain(more) + ")") << "\n";
 }
 
-/// What is typed at least.
+/// Writes the command with its required options.
 void write_usage(std::ostream& page, const CommandDescription& command, const std::string& typed) {
   page << bold(typed);
   for (const OptionDescription& option : command.options) {
@@ -66,19 +66,19 @@ void write_usage(std::ostream& page, const CommandDescription& command, const st
 void write_options(std::ostream& page, const CommandDescription& command) {
   std::string heading;
   for (const OptionDescription& option : command.options) {
-    if (option.names.back() == "--help") continue;  // all have it
+    if (option.names.back() == "--help") continue;  // every command has it
     if (option.heading != heading && !option.is_positional) page << ".PP\n" << italic(option.heading) << "\n";
     if (!option.is_positional) heading = option.heading;
     write_option(page, option);
   }
 }
 
-/// Its lines stay what they are.
+/// Writes the text without filling its lines.
 void write_lines(std::ostream& page, const std::string& text) {
   if (!text.empty()) page << ".PP\n.nf\n" << plain(text) << (text.ends_with('\n') ? "" : "\n") << ".fi\n";
 }
 
-/// `program` is what its commands, which end with the same words, belong to.
+/// Writes a section about a command. `program` is the whole program, whose footer is not repeated.
 void write_command(std::ostream& page, const CommandDescription& program, const CommandDescription& command,
                    const std::string& before) {
   const std::string typed = before + " " + command.name;

@@ -1,4 +1,4 @@
-// smallbatch(1), from the declarations that the help is made of.
+// The man page smallbatch(1), made from the declarations that also make the help.
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@
 
 namespace smallbatch {
 
-/// About stdout, stderr and colours: the help says the same.
+/// Words about stdout, stderr and colours. The help has them too.
 inline constexpr const char* words_about_output =
     "Results and help go to stdout, everything else to stderr. NO_COLOR is respected.";
 
-/// In roff, with the macros of man(7).
+/// Returns the page in roff, with the macros of man(7).
 std::string man_page(const CommandDescription& program);
 
 }  // namespace smallbatch

@@ -22,7 +22,7 @@ namespace smallbatch {
 
 namespace {
 
-/// The whole of `text` as a number of type T, or nothing.
+/// Returns all of `text` as a number of type T, or nothing.
 template <class T>
 std::optional<T> parse_number(std::string_view text) {
   T value{};
@@ -33,14 +33,14 @@ std::optional<T> parse_number(std::string_view text) {
   return value;
 }
 
-/// A whole double, as an integer has it.
+/// Returns a whole double without exponent or decimals.
 std::string whole_text(double value) {
   std::array<char, 400> text{};
   const int length = std::snprintf(text.data(), text.size(), "%.0f", value);
   return {text.data(), static_cast<std::size_t>(length)};
 }
 
-/// All of `text` as a double, as C reads it: also 0x1p-20.
+/// Returns all of `text` as a double, or nothing. It accepts what C accepts, 0x1p-20 too.
 std::optional<double> parse_double(const std::string& text) {
   if (text.empty() || std::isspace(static_cast<unsigned char>(text.front())) != 0) return std::nullopt;
   char* end = nullptr;
@@ -48,7 +48,7 @@ std::optional<double> parse_double(const std::string& text) {
   return end == text.c_str() + text.size() ? std::optional(value) : std::nullopt;
 }
 
-/// "65,33,17", or "65" for all three axes, where `one_for_all`. `example` says what they are.
+/// Parses "65,33,17". With `one_for_all`, "65" gives all three axes. `example` shows the form in error messages.
 template <class T>
 std::array<T, 3> parse_three(const std::string& option, const std::string& text, const Limits<T>& limits,
                              bool one_for_all, const std::string& example) {
@@ -274,7 +274,7 @@ std::uint64_t parse_memory(const std::string& text) {
 }
 
 LatticeShape parse_shape(const std::string& text) {
-  constexpr std::int64_t most = 1 << 20;  // of an axis: a lattice of 2^60 points is enough, and no product overflows
+  constexpr std::int64_t most = 1 << 20;  // per axis: a lattice of 2^60 points is enough, and no product overflows
   const auto shape = parse_three<std::int64_t>("--shape", text, {1, most}, true, "65,65,33");
   return {shape[0], shape[1], shape[2]};
 }

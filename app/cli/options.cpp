@@ -1,5 +1,5 @@
-// The command line. One file, because read from top to bottom it is the help: a class for each command, in which an
-// option has one place. app/cli/command_declaration.hpp has what they are declared with.
+// The command line. Everything is in one file because, read from top to bottom, it is the help. Each command is a
+// class, and each option is declared in one place, with the functions of app/cli/command_declaration.hpp.
 #include "app/cli/options.hpp"
 
 #include <CLI/CLI.hpp>
@@ -32,7 +32,7 @@ namespace smallbatch {
 
 namespace {
 
-/// What the help of the program ends with.
+/// Returns the end of the program's help.
 std::string closing_words() {
   std::string text = "Exit codes:\n";
   for (const auto& [code, meaning] : exit_code_meanings) {
@@ -273,10 +273,10 @@ class GenerateSpdCommand final : public Command {
   [[nodiscard]] AnyCommand options() const override { return spd_; }
   GenerateSpdOptions spd_;
   enum class Uplo { both, lower, upper };
-  Uplo packed_ = Uplo::both, uplo_ = Uplo::both;  ///< what is wanted of A; both of packed_: dense
+  Uplo packed_ = Uplo::both, uplo_ = Uplo::both;  ///< which triangles the file stores; packed_ == both: dense
 };
 
-/// What commands that make a problem file of charges have in common.
+/// The options that all commands share that make a problem file of charges.
 class ChargesCommand : public Command {
  protected:
   using Command::Command;
@@ -286,7 +286,8 @@ class ChargesCommand : public Command {
          [&unit](const std::string& name) { unit = parse_unit(name); });
   }
 
-  /// `of_lattices` are options of a lattice, refused where V is wanted at the charges.
+  /// Declares what is asked of charges. `of_lattices` are options of a lattice. They are refused if V is wanted at the
+  /// charges.
   void asked_of_charges(AskedOfCharges& asked, const std::vector<std::string>& of_lattices) {
     choice("--targets", asked.targets, {{"lattice", TargetKind::lattice}, {"charges", TargetKind::charges}},
            "Where V is wanted: on a lattice, or at the charges, each without its own");
@@ -541,7 +542,7 @@ class ExportCommand final : public Command {
 
 std::string ended(const std::string& text) { return text.ends_with('\n') ? text : text + '\n'; }
 
-/// The help of a command, or what is made of the same declarations.
+/// Prints the help of a command, the man page or completions.
 class HelpCommand final : public Command {
  public:
   explicit HelpCommand(CLI::App& app)
@@ -557,7 +558,7 @@ class HelpCommand final : public Command {
 
  private:
   [[nodiscard]] AnyCommand options() const override {
-    const bool is_of_all = man_page_ || shell_ != Shell::none;  // whose output has every command
+    const bool is_of_all = man_page_ || shell_ != Shell::none;  // output that covers every command
     if (is_of_all && !commands_.empty())
       refuse_option_with(man_page_ ? "--man" : "--completions",
                          "the command " + commands_.front() + ": it is about all of them");
@@ -603,7 +604,7 @@ RefusedCall refused_call(const CLI::App& app, int argc, const char* const* argv)
   return call;
 }
 
-/// What is wrong with an option's value names the environment where that has it from there.
+/// Names the environment variable in a message about an option's value, if the value came from there.
 std::string with_environment(const CLI::App& app, const RefusedCall& call, const std::string& problem) {
   const CLI::App* command = &app;
   while (!command->get_subcommands().empty()) command = command->get_subcommands().front();
@@ -619,7 +620,8 @@ std::string with_environment(const CLI::App& app, const RefusedCall& call, const
   return problem;
 }
 
-/// CLI11 2.4 passes over a value of the environment that an option refuses. Here it is refused as on the command line.
+/// Takes option values from the environment. CLI11 2.4 silently ignores a value from the environment that the option
+/// refuses. This function refuses it as on the command line.
 void take_environment(CLI::App& app) {
   for (CLI::App* command : app.get_subcommands()) {
     for (CLI::Option* option : command->get_options()) {
@@ -633,7 +635,8 @@ void take_environment(CLI::App& app) {
   }
 }
 
-/// "--threads needs a value" for CLI11's "--threads: 1 required UINT:UINT in [0 - 4096] missing".
+/// Turns CLI11's "--threads: 1 required UINT:UINT in [0 - 4096] missing" into "--threads needs a value, and none
+/// follows it".
 std::string about_number_of_values(const std::string& problem) {
   const std::string option = problem.substr(0, problem.find(':'));
   if (problem.ends_with(" missing")) return option + " needs a value, and none follows it";
@@ -641,8 +644,8 @@ std::string about_number_of_values(const std::string& problem) {
   return problem;
 }
 
-/// "--json takes no value ('maybe' was given)..." for CLI11's "Could not convert: --json = maybe". Numbers have been
-/// looked at before.
+/// Turns CLI11's "Could not convert: --json = maybe" into "--json takes no value ('maybe' was given)...". Only flags
+/// get here, because numbers are checked before.
 std::string about_flag(const std::string& problem) {
   const std::size_t option = problem.find("--"), equals = problem.find(" = ");
   if (option == std::string::npos || equals == std::string::npos || equals < option) return problem;
@@ -650,7 +653,7 @@ std::string about_flag(const std::string& problem) {
   return name + " takes no value ('" + problem.substr(equals + 3) + "' was given). Write " + name + " alone";
 }
 
-/// A file that the command reads or writes must not have lines added to it.
+/// Refuses a log file that the command reads or writes, because log lines would damage it.
 void refuse_log_file_of_command(const CLI::App& app, const std::string& file) {
   for (const CLI::App* command : app.get_subcommands()) {
     for (const CLI::Option* option : command->get_options())
@@ -684,7 +687,7 @@ Invocation parse_options(int argc, const char* const* argv) {
   app.add_option("--log-file", log_file, "Also add what goes to stderr to this file, with the date")->type_name("FILE");
   app.fallthrough();
 
-  // In the order of the help.
+  // The help lists the commands in this order.
   RunCommand run(app);
   MergeCommand merge(app);
   InfoCommand info(app);

@@ -1,4 +1,4 @@
-// What the user asked for, as plain structs. The defaults here are the ones the help shows.
+// The user's request, as plain structs. The help shows the defaults of these structs.
 #pragma once
 
 #include <array>
@@ -25,11 +25,11 @@ struct DeviceRequest {
   enum class Kind { automatic, cpu, cuda, reference };
   Kind kind = Kind::automatic;
   // NOLINTNEXTLINE(readability-redundant-member-init): g++ misses it where only the kind is given
-  std::vector<int> indices{};  ///< of the GPUs, with cuda; empty: one, or all
+  std::vector<int> indices{};  ///< indices of the GPUs, with cuda; empty: one GPU, or all
   bool all = false;
 };
 
-/// How much of the answers the referee checks.
+/// How many of the answers the referee checks.
 struct VerifyMode {
   enum class Kind {
     automatic,  ///< all, or as large a share as is affordable (app/run/estimates.hpp)
@@ -38,14 +38,15 @@ struct VerifyMode {
     none
   };
   Kind kind = Kind::all;
-  std::int64_t sample = 0;  ///< systems, targets, energies or visibilities, per set; evenly spread
+  std::int64_t sample = 0;  ///< number of systems, targets, energies or visibilities per set, evenly spread
 };
 
-/// What of answers makes the exit code of run and verify 1. Workflow managers delete the outputs of who ends so.
+/// Which outcomes make the exit code of `run`, `merge` and `verify` 1. It matters because workflow managers delete the
+/// outputs of a command that fails.
 enum class FailOn {
   errors,        ///< systems that failed, and answers that disagree with the referee
-  disagreement,  ///< the latter alone: that a system has no answer is one
-  none           ///< nothing: results were written
+  disagreement,  ///< disagreements only; a failed system is a valid outcome
+  none           ///< none: the results were written
 };
 
 enum class Verbosity { quiet, normal, verbose };
@@ -54,17 +55,17 @@ struct RunOptions {
   std::string problems, results;
   DeviceRequest device;
   VerifyMode verify{VerifyMode::Kind::automatic, 0};
-  SpdOptions spd;  ///< method and floor of pivots
+  SpdOptions spd;  ///< method and pivot floor
   Singular singular = Singular::infinite;
   ScalarType precision = ScalarType::float32;  ///< of the arithmetic of potentials and pair energies, and of V
   unsigned threads = 0;
   InstructionSet instruction_set = InstructionSet::best;
-  Share share;               ///< of every set, where this process does not run all of it
-  std::uint64_t memory = 0;  ///< bytes of all blocks in memory; 0: what is quickest (app/run/cut_into_blocks.hpp)
+  Share share;               ///< the share of every set that this process runs; all by default
+  std::uint64_t memory = 0;  ///< bytes of all blocks in memory; 0: the fastest choice (app/run/cut_into_blocks.hpp)
   FailOn fail_on = FailOn::errors;
   bool dry_run = false;
   bool overwrite = false, json = false;
-  bool resume = false;  ///< a run that did not end is gone on with
+  bool resume = false;  ///< go on with a run that was stopped
 };
 
 struct MergeOptions {
@@ -98,8 +99,8 @@ struct GenerateSpdOptions {
   std::string output, set = "systems";
   std::int64_t batch = 1024;
   SpdShape shape{32, 1, Storage::dense};
-  bool is_upper = false;       ///< upper triangles take the place of lower ones in the file
-  std::array<int, 2> sizes{};  ///< where the shape has them: the least and the most
+  bool is_upper = false;       ///< the file stores upper triangles instead of lower ones
+  std::array<int, 2> sizes{};  ///< least and largest size, if the shape has sizes
   ScalarType type = ScalarType::float32;
   SpdFamily family{};
   double condition = 100;
@@ -107,13 +108,13 @@ struct GenerateSpdOptions {
   bool overwrite = false, json = false;
 };
 
-/// What a made problem file asks for beside V in vacuum on a lattice.
+/// Requests of a made problem file, in addition to V in vacuum on a lattice.
 struct AskedOfCharges {
-  TargetKind targets = TargetKind::lattice;  ///< or the charges
+  TargetKind targets = TargetKind::lattice;  ///< lattice or charges
   bool field = false;
   double softening = 0, cutoff = 0;  ///< angstrom; 0: none
-  double screening_length = 0;       ///< likewise
-  double width = 0;                  ///< angstrom, of Gaussian charges; 0: points
+  double screening_length = 0;       ///< angstrom; 0: none
+  double width = 0;                  ///< angstrom, of Gaussian charges; 0: point charges
   double dielectric = 1;
 };
 
@@ -124,8 +125,9 @@ struct GenerateChargesOptions {
   double spacing = 0.5;  ///< angstrom
   PotentialUnit unit = PotentialUnit::volt;
   AskedOfCharges asked;
-  bool pair_energy = false;                 ///< the energy of all pairs is wanted, not V
-  bool per_charge = false, groups = false;  ///< with it: that of each charge, too; half of them are group 1, half 2
+  bool pair_energy = false;                 ///< the file asks for the energy of all pairs instead of V
+  bool per_charge = false, groups = false;  ///< with pair_energy: also the energy of each charge; first half of the
+                                            ///< charges is group 1, second half group 2
   std::uint64_t seed = 1;
   bool overwrite = false, json = false;
 };
@@ -136,9 +138,9 @@ struct GenerateSignalOptions {
   SampleType type = SampleType::complex_float32;
   std::int64_t integrate = 0;  ///< samples per integration; 0: all
   bool mean = false;
-  std::vector<double> delays{0, 21.3};                  ///< of the sources, nanoseconds from an input to the next
-  double noise = 1;                                     ///< of each input; sources have 1
-  double flagged = 0;                                   ///< fraction of the samples
+  std::vector<double> delays{0, 21.3};  ///< one per source: delay from one input to the next, nanoseconds
+  double noise = 1;                     ///< amplitude of the noise of each input; a source has 1
+  double flagged = 0;                   ///< fraction of the samples that are flagged
   double first_frequency = 1.4e9, channel_width = 1e5;  ///< Hz
   std::uint64_t seed = 1;
   bool overwrite = false, json = false;
@@ -147,23 +149,23 @@ struct GenerateSignalOptions {
 /// How lattices are laid around imported charges.
 enum class LatticePlacement {
   common,  ///< one lattice around all problems
-  each     ///< one around each, all of one shape; where no spacing is asked for, each has its own
+  each     ///< one lattice around each problem, all of one shape; each has its own spacing unless one is given
 };
 
-/// Of a file of samples; without inputs it holds charges.
+/// Description of a raw file of samples. Without inputs the file holds charges.
 struct SignalImport {
   RawSamples samples{SampleType::complex_int8, 1, 0, false};
   std::int64_t integrate = 0;  ///< samples; 0: all
   bool is_mean = false;
-  double first_frequency = 0, channel_width = 0;  ///< Hz; not known where the width is 0
-  double sample_time = 0, start_time = 0;         ///< seconds, Julian date; 0: not known
+  double first_frequency = 0, channel_width = 0;  ///< Hz; unknown if the width is 0
+  double sample_time = 0, start_time = 0;         ///< seconds, Julian date; 0: unknown
 };
 
 struct ImportOptions {
   std::vector<std::string> inputs;
   std::string output, set = "molecules";
-  std::string group;    ///< H5MD particles group; empty: the only one
-  std::string charges;  ///< PQR file with those of a trajectory that has none; empty: it has them
+  std::string group;    ///< particles group of H5MD; empty: the only one
+  std::string charges;  ///< PQR file that has the charges of an H5MD trajectory; empty: the trajectory has them
   std::optional<std::array<std::int64_t, 3>> shape;
   std::optional<double> spacing;                ///< angstrom
   std::optional<std::array<double, 3>> origin;  ///< angstrom
@@ -173,30 +175,31 @@ struct ImportOptions {
   double temperature = default_temperature_kelvin;
   AskedOfCharges asked;
   SignalImport signal;
-  std::vector<std::string> given;  ///< names of options of charges or signals that were given, and --set
+  std::vector<std::string>
+      given;  ///< names of the given options that apply to charges or signals only, and --set if given
   bool overwrite = false, json = false;
 };
 
 struct ReportOptions {
   std::string results, output;
-  std::string problems;  ///< whose charges are drawn on the maps; empty: none
+  std::string problems;  ///< problem file with the charges to draw on the maps; empty: none
   bool overwrite = false, json = false;
 };
 
 struct ExportOptions {
   std::string results, output, set;  ///< an empty set means the only one
-  std::string problems;              ///< for the atoms of a cube file
+  std::string problems;              ///< problem file with the atoms of a cube file
   std::int64_t index = 0;
-  int axis = 2;                        ///< of a picture: 0 x, 1 y, 2 z
-  std::optional<std::int64_t> slice;   ///< of a picture; the middle by default
-  std::vector<std::string> of_slices;  ///< --axis and --slice, where they were given
+  int axis = 2;                        ///< axis normal to the slice of a picture: 0 x, 1 y, 2 z
+  std::optional<std::int64_t> slice;   ///< index of the slice along the axis; the middle by default
+  std::vector<std::string> of_slices;  ///< --axis and --slice, if given
   bool overwrite = false, json = false;
 };
 
-/// Nothing to do but to print this on stdout: help or version.
+/// A text to print on stdout: help or version.
 struct PrintText {
   std::string text;
-  bool is_refusal = false;  ///< nobody asked for it: the call names no command
+  bool is_refusal = false;  ///< the help is printed because the call names no command
 };
 
 using AnyCommand =
@@ -207,10 +210,10 @@ struct Invocation {
   AnyCommand command;
   Verbosity verbosity = Verbosity::normal;
   std::string log_file;      ///< empty: none
-  std::string command_line;  ///< as a shell reads it, for provenance
+  std::string command_line;  ///< quoted for a shell; kept in the provenance of the output
 };
 
-/// Throws Error(usage) with a sentence that says what to type instead.
+/// Parses the command line. Throws Error(usage) with a sentence that says what to type instead.
 Invocation parse_options(int argc, const char* const* argv);
 
 }  // namespace smallbatch

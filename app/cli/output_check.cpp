@@ -22,9 +22,9 @@ bool is_output_or_beside(const std::string& path, const std::string& output) {
 }
 
 bool is_same_file(const std::string& one, const std::string& other) {
-  std::error_code unknown;  // of a file that does not exist: by its name
+  std::error_code unknown;  // a file that does not exist is compared by name
   if (std::filesystem::equivalent(one, other, unknown)) return true;
-  // Where the system does not tell which file it is: as it is written.
+  // If the system cannot compare the files, their names are compared.
   const auto place = [](const std::string& path) {
     std::error_code failure;
     const std::filesystem::path whole = std::filesystem::absolute(path, failure);

@@ -1,17 +1,17 @@
-// What an output, or the log file, must never be: an input.
+// Checks that an output, or the log file, is not an input.
 #pragma once
 
 #include <string>
 
 namespace smallbatch {
 
-/// Throws Error(usage) where `output` exists and is the same file as `input`, whatever it is called.
+/// Throws Error(usage) if `output` exists and is the same file as `input`, even under another name.
 void refuse_output_that_is_input(const std::string& input, const std::string& output);
 
-/// Whether a file is `output`, or has a name that is written beside it.
+/// Returns whether `path` is `output`, or one of the temporary files that are written beside `output`.
 bool is_output_or_beside(const std::string& path, const std::string& output);
 
-/// Whatever they are called, and even where neither is there yet.
+/// Returns whether both names mean the same file. Neither has to exist.
 bool is_same_file(const std::string& one, const std::string& other);
 
 }  // namespace smallbatch

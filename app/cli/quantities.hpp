@@ -1,11 +1,11 @@
-// Quantities as people read them: three digits and a unit, "4.2 GB", "0.21 s", "1.5 million pairs/s".
+// Quantities for people: three digits and a unit, "4.2 GB", "0.21 s", "1.5 million pairs/s".
 #pragma once
 
 #include <string>
 
 namespace smallbatch {
 
-/// As printf() has it.
+/// Formats one number with a printf() format.
 std::string formatted(const char* format, double value);
 
 std::string bytes_text(double bytes);

@@ -1,4 +1,4 @@
-// Words as a shell reads them.
+// Words in the quoting of a shell.
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 
 namespace smallbatch {
 
-/// The word as bash and zsh read it back, on one line: as it is, in '...', or, with control characters in it, in
-/// $'...'.
+/// Returns `word` on one line so that bash and zsh read it back: unchanged, in '...', or in $'...' if it has control
+/// characters.
 std::string shell_quoted(std::string_view word);
 
 }  // namespace smallbatch

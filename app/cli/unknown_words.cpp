@@ -13,7 +13,7 @@ std::string without_dashes(const std::string& word) {
   return first == std::string::npos ? "" : word.substr(first);
 }
 
-/// The known word that this one probably is: misspelt, begun, or with its letters in another order.
+/// Returns the known word that `word` probably means: misspelt, abbreviated, or with its letters in another order.
 std::optional<std::string> nearest_word(const std::string& word, const std::vector<std::string>& known) {
   const std::string bare = without_dashes(word);
   if (bare.empty()) return std::nullopt;
@@ -36,7 +36,7 @@ std::string list(const std::vector<std::string>& words) {
   return text;
 }
 
-/// "unknown option --devcie. Did you mean --device?"
+/// Returns "unknown option --devcie. Did you mean --device?".
 std::string unknown(const std::string& thing, const std::string& word, const std::vector<std::string>& known) {
   const auto meant = nearest_word(word, known);
   return "unknown " + thing + " " + word + (meant ? ". Did you mean " + *meant + "?" : ".");
@@ -47,7 +47,7 @@ void add_names(const CommandDescription& command, std::vector<std::string>& name
     if (!option.is_positional) names.insert(names.end(), option.names.begin(), option.names.end());
 }
 
-/// The commands that have the option, as they are typed after `before`.
+/// Returns the commands that have the option, each in the words that are typed after `before`.
 std::vector<std::string> commands_with(const std::string& option, const CommandDescription& command,
                                        const std::string& before) {
   std::vector<std::string> found;
@@ -77,7 +77,8 @@ std::string sentence_about(const RefusedCall& call, const CommandDescription& pr
   const std::string see = " See " + program.name + " " + (path.empty() ? "" : path + " ") + "--help.";
 
   const auto looks_like_option = [](const std::string& word) { return word.size() > 1 && word[0] == '-'; };
-  // Where a command is wanted, the first word that is none; else values, too, seem to be too many behind an option.
+  // Returns the first word that nothing took. If a command is wanted, it is the first such word of any kind. Otherwise
+  // options are looked for first, because CLI11 also reports the values behind an unknown option.
   const auto first_not_taken = [&](bool any, bool is_option) -> std::optional<std::string> {
     for (const std::string& word : call.words)
       if ((any || looks_like_option(word) == is_option) &&

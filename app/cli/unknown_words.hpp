@@ -1,4 +1,4 @@
-// What a call means that is not understood: the first word that nobody knows, and the nearest one that is known.
+// Messages about a command line that was not understood. They name the first unknown word and the nearest known one.
 #pragma once
 
 #include <string>
@@ -8,17 +8,17 @@
 
 namespace smallbatch {
 
-/// A call that was not understood: its words, the commands among them ("generate", "spd"), and those of its words that
-/// nobody took.
+/// A call that was not understood: its words, the commands among them ("generate", "spd"), and the words that no option
+/// took.
 struct RefusedCall {
   std::vector<std::string> words, commands, not_taken;
 };
 
-/// "unknown option --devcie. Did you mean --device? See smallbatch run --help."; where all words are known, `problem`
-/// is what is wrong.
+/// Returns the error message: "unknown option --devcie. Did you mean --device? See smallbatch run --help.". If all
+/// words are known, it is `problem` and where to read more.
 std::string sentence_about(const RefusedCall& call, const CommandDescription& program, const std::string& problem);
 
-/// "ldtl is none of auto, gauss_jordan, ldlt. Did you mean ldlt?"
+/// Returns "ldtl is none of auto, gauss_jordan, ldlt. Did you mean ldlt?".
 std::string unknown_choice(const std::string& found, const std::vector<std::string>& words);
 
 }  // namespace smallbatch

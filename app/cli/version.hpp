@@ -1,4 +1,4 @@
-// The versions of this program and of what it was made with. CMake fills in the texts.
+// Versions of this program and of the tools that built it. CMake fills in the texts.
 #pragma once
 
 namespace smallbatch {

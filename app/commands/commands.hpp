@@ -1,4 +1,5 @@
-// The commands beside `run` (app/report/run_report.hpp). Each does its work and returns what it has to say on stdout.
+// The commands other than `run` (app/run/pipeline.hpp). Each does its work and returns its text for stdout, or a
+// report.
 #pragma once
 
 #include <string>
@@ -8,7 +9,7 @@
 
 namespace smallbatch {
 
-/// Makes the set ask for what the options say.
+/// Sets what a set asks for, from the options.
 inline void ask(ChargesOfSet& set, const AskedOfCharges& asked) {
   set.softening = asked.softening;
   set.cutoff = asked.cutoff;
@@ -22,7 +23,7 @@ inline void ask(PotentialSet& set, const AskedOfCharges& asked) {
   ask(static_cast<ChargesOfSet&>(set), asked);
 }
 
-/// What became of the sets, as far as files of results tell.
+/// Merges the result files of all shares. Returns what these files tell about the sets.
 RunReport merge(const MergeOptions& options, const std::string& command_line);
 std::string merge_text(const MergeOptions& options, const RunReport& merged);
 std::string info(const InfoOptions& options);
@@ -32,7 +33,7 @@ std::string generate(const GenerateSpdOptions& options, const std::string& comma
 std::string generate(const GenerateChargesOptions& options, const std::string& command_line);
 std::string generate(const GenerateSignalOptions& options, const std::string& command_line);
 std::string import_charges(const ImportOptions& options, const std::string& command_line);
-/// A result file of a UVH5 file.
+/// Makes a result file from a UVH5 file.
 std::string import_visibilities(const ImportOptions& options, const std::string& command_line);
 std::string import_signal(const ImportOptions& options, const std::string& command_line);
 std::string export_map(const ExportOptions& options);

@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// "580.95.05"; empty where there is none.
+/// Returns "580.95.05", or nothing without a driver.
 std::string nvidia_driver() {
   std::ifstream file("/sys/module/nvidia/version");
   std::string version;

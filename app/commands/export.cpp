@@ -18,13 +18,13 @@ namespace smallbatch {
 
 namespace {
 
-/// Also "kind/name", where sets of several kinds have the name.
+/// Returns whether the set has this name. "kind/name" is accepted too, because sets of several kinds may share a name.
 template <class Set>
 bool is_named(const Set& set, const std::string& name) {
   return set.name == name || std::string(Set::kind) + "/" + set.name == name;
 }
 
-/// The set that was named, or the only one; of `things` in words.
+/// Returns the named set, or the only one. Error messages call its contents `things`.
 template <class Set>
 const Set& choose_set(const ProblemSets& all, const std::string& things, const std::string& name,
                       const std::string& path) {
@@ -59,7 +59,8 @@ const std::string potential_maps = "potential maps";
 
 const std::string visibilities = "visibilities";
 
-/// The line, or the JSON, about a written file; `index` where it holds one problem or integration.
+/// Returns the line, or the JSON, about a written file. `index` is the problem or integration that it holds, if it
+/// holds one.
 template <class Set>
 std::string said_of(const ExportOptions& options, const Set& set, std::optional<std::int64_t> index,
                     const std::string& words) {
@@ -84,7 +85,7 @@ std::string export_uvh5(const ExportOptions& options) {
   return said_of(options, set, {}, text.str());
 }
 
-/// True where the set that a picture is of has visibilities. Potentials come first.
+/// Returns whether the set to be drawn has visibilities. A potential set of that name comes first.
 bool are_visibilities(const ResultReader& results, const std::string& name) {
   const auto has = [&](const auto& sets) {
     return std::any_of(sets.begin(), sets.end(), [&](const auto& set) { return name.empty() || is_named(set, name); });

@@ -77,7 +77,7 @@ std::string generate(const GenerateSpdOptions& options, const std::string& comma
 
 namespace {
 
-/// Charges of all problems into a set that was added; returns the sentence about it.
+/// Writes the charges of all problems into a new set. Returns the sentence about it.
 template <class Set>
 std::string write_problems(const Set& set, const GenerateChargesOptions& options, const std::string& command_line,
                            const std::string& spacing) {
@@ -109,11 +109,11 @@ std::string write_problems(const Set& set, const GenerateChargesOptions& options
   return text.str();
 }
 
-/// Flags so much of a block's samples.
+/// Flags a fraction of a block's samples at random.
 void flag_some(double fraction, std::uint64_t seed, SignalBlock& block) {
   const auto most = static_cast<std::uint64_t>(std::ldexp(fraction, 32));
   for (std::int64_t c = 0; c < block.channels; ++c) {
-    constexpr std::uint64_t of_flags = ~std::uint64_t{0};  // no source's
+    constexpr std::uint64_t of_flags = ~std::uint64_t{0};  // a stream that no source uses
     const HashedStream stream(seed, block.first + c, of_flags);
     for (std::int64_t k = 0; k < block.times * block.inputs; ++k)
       block.flag[static_cast<std::size_t>(c * block.times * block.inputs + k)] =
@@ -170,7 +170,8 @@ std::string generate(const GenerateSignalOptions& options, const std::string& co
   model.first_frequency = options.first_frequency;
   model.channel_width = options.channel_width;
   model.seed = options.seed;
-  // Parts of integers have a root mean square of a fifth or a quarter of the largest: few are clipped.
+  // The scale makes the root mean square of integer parts a fifth or a quarter of the largest value, so few are
+  // clipped.
   const double power = options.noise * options.noise + static_cast<double>(options.delays.size());
   if (set.type != SampleType::complex_float32 && power > 0)
     model.scale = (set.type == SampleType::complex_int8 ? 25 : 2) / std::sqrt(power / 2);

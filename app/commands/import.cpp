@@ -28,7 +28,7 @@ namespace {
 
 using Vector = std::array<double, 3>;
 
-/// Smallest box around points.
+/// Smallest box around some points.
 struct Box {
   Vector low{std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity(),
              std::numeric_limits<double>::infinity()};
@@ -49,7 +49,7 @@ struct Box {
   [[nodiscard]] double extent(std::size_t a) const { return high[a] >= low[a] ? high[a] - low[a] : 0; }
 };
 
-/// Problems one after the other, whatever they come from.
+/// The problems of all input files, one after the other.
 class Source {
  public:
   explicit Source(const ImportOptions& options) : inputs_(options.inputs) {
@@ -92,9 +92,9 @@ class Source {
     }
     return trajectory_->read(p);
   }
-  /// Names of molecules, or steps and times of frames.
+  /// Returns the names of molecules, or the steps and times of frames.
   [[nodiscard]] const ProblemLabels& labels() const { return labels_; }
-  /// Where problem p comes from, for messages.
+  /// Returns the origin of problem p, for messages.
   [[nodiscard]] std::string text(std::int64_t p) const {
     return trajectory_ ? "frame " + std::to_string(p) + " of " + inputs_[0] : inputs_[static_cast<std::size_t>(p)];
   }
@@ -102,14 +102,14 @@ class Source {
  private:
   std::vector<std::string> inputs_;
   std::unique_ptr<H5mdReader> trajectory_;
-  std::map<std::int64_t, Molecule> from_pipes_;  ///< which can be read once only
+  std::map<std::int64_t, Molecule> from_pipes_;  ///< molecules from pipes, which can be read only once
   ProblemLabels labels_;
 };
 
-constexpr double most_points = 1 << 20;  // of an axis, as --shape
+constexpr double most_points = 1 << 20;  // per axis, as for --shape
 
-/// Lays a lattice over each box, all of one shape: the spacing or the shape that was asked for, 65 points an axis where
-/// neither was.
+/// Lays a lattice over each box. All have one shape. Spacing and shape are those asked for; the default is 65 points
+/// per axis.
 void place_lattice(const ImportOptions& options, const std::vector<Box>& boxes, PotentialSet& set) {
   const auto extent = [&](const Box& box, std::size_t a) { return box.extent(a) + 2 * options.margin; };
   std::array<std::int64_t, 3> shape{65, 65, 65};
@@ -137,7 +137,8 @@ void place_lattice(const ImportOptions& options, const std::vector<Box>& boxes, 
   }
 }
 
-/// "2", or "1 to 2" where they differ as they are shown; "nan" where one is none. At least one number.
+/// Returns "2", or "1 to 2" if the numbers differ in the digits shown, or "nan" if one is NaN. Needs at least one
+/// number.
 std::string range_text(const std::vector<double>& numbers) {
   for (const double number : numbers)
     if (std::isnan(number)) return text_of(number);
@@ -145,7 +146,7 @@ std::string range_text(const std::vector<double>& numbers) {
   return text_of(low) == text_of(high) ? text_of(low) : text_of(low) + " to " + text_of(high);
 }
 
-/// Along x, y and z.
+/// Returns the spacings along x, y and z.
 std::string spacing_text(const std::vector<double>& spacing) {
   std::array<std::vector<double>, 3> along;
   for (std::size_t i = 0; i < spacing.size(); ++i) along[i % 3].push_back(spacing[i]);
@@ -166,8 +167,9 @@ std::string import_charges(const ImportOptions& options, const std::string& comm
   const bool on_lattice = set.targets == TargetKind::lattice;
   set.offset.push_back(0);
   std::vector<Box> boxes(static_cast<std::size_t>(set.batch));
-  std::vector<double> sums;                       // of the charges of each problem
-  for (std::int64_t p = 0; p < set.batch; ++p) {  // a first pass for the sizes, so that memory holds one problem
+  std::vector<double> sums;  // total charge of each problem
+  for (std::int64_t p = 0; p < set.batch;
+       ++p) {  // a first pass finds the sizes, so that memory holds one problem at a time
     stop_if_interrupted();
     const Molecule molecule = source.read(p);
     for (const double coordinate : molecule.position)
@@ -176,7 +178,7 @@ std::string import_charges(const ImportOptions& options, const std::string& comm
                     "a position is a NaN or an infinity", "Mend the file.");
     boxes[static_cast<std::size_t>(p)].add(molecule.position);
     set.offset.push_back(set.offset.back() + static_cast<std::int64_t>(molecule.charge.size()));
-    constexpr double shown = 1e-9;  // of a sum of decimals that cancel, rounding leaves less
+    constexpr double shown = 1e-9;  // smaller sums are shown as 0: rounding leaves less when decimals cancel
     const double sum = std::accumulate(molecule.charge.begin(), molecule.charge.end(), 0.0);
     sums.push_back(std::abs(sum) < shown ? 0 : sum);
     set.has_atomic_numbers = set.has_atomic_numbers || !molecule.atomic_number.empty();

@@ -1,4 +1,5 @@
-// `import` of signals, a problem file of what a recorder has left, and of visibilities, a result file.
+// `import` of signals and of visibilities. Signals are a raw recording and become a problem file. Visibilities are a
+// UVH5 file and become a result file.
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -30,7 +31,7 @@ void expect_one_file(const ImportOptions& options) {
               "Import them one by one.");
 }
 
-/// What is not in the results as it is in the file.
+/// Warns about everything that the result file does not keep as the UVH5 file has it.
 void warn_of_losses(const std::string& path, const Uvh5File& file, const Uvh5Counts& counts,
                     const std::vector<std::string>& left_out) {
   const std::string of_all = " of the " + std::to_string(counts.visibilities) + " visibilities of " + path;

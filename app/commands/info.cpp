@@ -31,7 +31,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// What running a problem file needs, with run's default options.
+/// Resources that a run of a problem file needs, with default options.
 struct Needs {
   std::int64_t result_bytes = 0, memory_bytes = 0;  ///< memory: of the set whose blocks take most
   double systems = 0, pairs = 0, multiply_adds = 0;
@@ -75,7 +75,7 @@ void add(Needs& needs, const CorrelationSet& set) {
              [&](const SignalRange& range) { return bytes_per_block(set, range); });
 }
 
-/// What a problem set's line says after its shape.
+/// Returns the end of a set's line, after its shape.
 std::string unit_words(const SolveSet& /*set*/) { return ""; }
 std::string unit_words(const CorrelationSet& set) {
   const ArrayLabels& labels = set.labels;
@@ -97,7 +97,7 @@ std::string unit_words(const PotentialSet& set) {
   return text;
 }
 
-/// How the file was made: a line for each thing that it says of that.
+/// Returns how the file was made: a line for each fact of its provenance.
 std::string origin_text(const std::string& path) {
   const std::vector<OriginLine> lines = origin_lines(read_provenance(path));
   if (lines.empty()) return "";
@@ -109,7 +109,7 @@ std::string origin_text(const std::string& path) {
   return text;
 }
 
-/// The same as the file has it.
+/// Returns the provenance with the keys that the file has.
 Json origin_json(const std::string& path) {
   Json json = Json::object();
   for (const auto& [key, value] : read_provenance(path)) {
@@ -180,7 +180,7 @@ std::string result_info(const InfoOptions& options) {
   for_each_set(reader.sets(), [&]<class Set>(const Set& set) {
     Json json = set_json(set);
     json["shape"] = shape_words_of_results(set);
-    for (const char* key : {"storage", "uplo"}) json.erase(key);  // results do not say how A lies
+    for (const char* key : {"storage", "uplo"}) json.erase(key);  // result files do not store how A lies
     const VerificationSummary v = reader.verification(Set::kind, set.name);
     text << "  " << Set::kind << "/" << set.name << ": " << shape_words_of_results(set);
     if constexpr (std::is_same_v<Set, CorrelationSet>) text << unit_words(set);

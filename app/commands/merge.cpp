@@ -1,5 +1,5 @@
-// Puts the results of all shares of a run into one file: what a run of everything would have written. One file, because
-// each kind of set passes through all of it.
+// Merges the result files of all shares into the file that one run of everything would have written. It is one file
+// because each kind of set goes through all its steps.
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
 
@@ -41,21 +41,22 @@ Error unfit(const ResultsOfShare& results, const std::string& why, const std::st
   return {ErrorKind::bad_input, "cannot merge " + results.path, why, remedy};
 }
 
-/// Files of all shares are open at once: more than what shells start with, where the system has as many.
+/// Raises the limit of open files, as far as the system allows. The files of all shares are open at once, and shells
+/// start with a low limit.
 void allow_open_files(std::size_t shares) {
   constexpr std::size_t others = 256;
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   limit.rlim_cur = std::min(limit.rlim_max, std::max<rlim_t>(limit.rlim_cur, shares + others));
-  ::setrlimit(RLIMIT_NOFILE, &limit);  // where it fails, opening says so
+  ::setrlimit(RLIMIT_NOFILE, &limit);  // if this fails, opening a file reports it
 }
 
-/// Shares in their order, each there once.
+/// Checks that no share is missing. `shares` are sorted and differ from each other.
 void expect_all(const std::vector<ResultsOfShare>& shares) {
   const ResultsOfShare& first = shares.front();
   const auto given = static_cast<int>(shares.size());
   if (given == first.share.count) return;
-  int missing = 0;  // the first that is
+  int missing = 0;  // the first missing share
   while (missing < given && shares[static_cast<std::size_t>(missing)].share.index == missing) ++missing;
   const std::string share = share_text({missing, first.share.count});
   throw Error(
@@ -67,12 +68,12 @@ void expect_all(const std::vector<ResultsOfShare>& shares) {
           " -o FILE makes it.");
 }
 
-/// In their order; all there, once each, and of one run.
+/// Opens all shares and sorts them. Checks that all are there, once each, and of one run.
 std::vector<ResultsOfShare> open_shares(const std::vector<std::string>& paths) {
   std::vector<ResultsOfShare> shares;
   for (const std::string& path : paths) {
     const ByteCheck check = check_bytes(path, 0, stop_if_interrupted);
-    refuse_damaged_numbers(path, check);  // what is damaged would have a right checksum from then on
+    refuse_damaged_numbers(path, check);  // otherwise damaged numbers would get a valid checksum in the merged file
     if (!check.moved.empty())
       throw Error(ErrorKind::bad_input, "cannot merge " + path,
                   check.moved.front() + " is not as it was written: whether its numbers are right nobody knows",
@@ -108,7 +109,7 @@ std::vector<ResultsOfShare> open_shares(const std::vector<std::string>& paths) {
   return shares;
 }
 
-/// What the shares say, each of it once: they may have been computed on several machines.
+/// Returns what the shares say about `key`, each different text once. They may have been computed on several machines.
 std::string said_by(const std::vector<ResultsOfShare>& shares, const std::string& key) {
   std::vector<std::string> said;
   for (const ResultsOfShare& results : shares) {
@@ -126,7 +127,7 @@ bool is_alike(const SolveSet& a, const SolveSet& b) {
          a.rhs_is_vector == b.rhs_is_vector;
 }
 
-/// The same is known of the problems of both.
+/// Returns whether both know the same things about their problems.
 bool are_known_alike(const ProblemLabels& a, const ProblemLabels& b) {
   return a.name.empty() == b.name.empty() && a.step.empty() == b.step.empty() && a.time.empty() == b.time.empty() &&
          a.time_unit == b.time_unit;
@@ -155,7 +156,7 @@ bool is_alike(const CorrelationSet& a, const CorrelationSet& b) {
          a.input_position == b.input_position && a.labels == b.labels;
 }
 
-/// The set of that place in each share, where all of them are alike.
+/// Returns the set at `index` of every share. Throws if they are not alike.
 template <class Set>
 std::vector<const Set*> parts_of(const std::vector<ResultsOfShare>& shares, std::size_t index) {
   std::vector<const Set*> parts;
@@ -169,7 +170,7 @@ std::vector<const Set*> parts_of(const std::vector<ResultsOfShare>& shares, std:
   return parts;
 }
 
-/// Shares have as many `problems` as their place among all says.
+/// Checks that every share has as many `problems` as its place among all shares requires.
 template <class Set>
 void expect_equal_shares(const std::vector<ResultsOfShare>& shares, const std::vector<const Set*>& parts,
                          const Set& whole, const char* problems) {
@@ -252,7 +253,7 @@ void copy_values(const ResultReader& from, const SolveSet& set, ResultWriter& to
 
 template <class T>
 void copy_values(const ResultReader& from, const PotentialSet& set, ResultWriter& to) {
-  PotentialSet cut = set;  // results tell of charges only where they are the targets
+  PotentialSet cut = set;  // result files have charges only if V is at the charges
   if (cut.offset.empty()) cut.offset.assign(static_cast<std::size_t>(set.batch) + 1, 0);
   PotentialBlock<T> block;
   for (const PlaneRange& range : cut_into_blocks(cut, scalar_type_of<T>, cpu_block_bytes, gpu_block_pairs)) {
@@ -270,7 +271,7 @@ void copy_values(const ResultReader& from, const PotentialSet& set, ResultWriter
 }
 
 void copy_values(const ResultReader& from, const PairEnergySet& set, ResultWriter& to) {
-  PairEnergySet cut = set;  // results tell of charges only where they have their energies
+  PairEnergySet cut = set;  // result files have charges only if each has its energy
   if (cut.offset.empty()) cut.offset.assign(static_cast<std::size_t>(set.batch) + 1, 0);
   PairEnergyBlock block;
   for (const SystemRange& range : cut_into_blocks(cut, cpu_block_bytes, std::numeric_limits<double>::infinity())) {
@@ -283,7 +284,7 @@ void copy_values(const ResultReader& from, const PairEnergySet& set, ResultWrite
 }
 
 void copy_values(const ResultReader& from, const CorrelationSet& set, ResultWriter& to) {
-  CorrelationSet stored = set;  // visibilities alone, as if each integration were of one sample
+  CorrelationSet stored = set;  // holds visibilities only, as if each integration had one sample
   stored.integrate = 1;
   stored.times = set.integrations();
   SignalBlock block;
@@ -311,7 +312,7 @@ void add(ResultWriter& writer, const PotentialSet& set) { writer.add(set, set.ty
 void add(ResultWriter& writer, const PairEnergySet& set) { writer.add(set, set.type); }
 void add(ResultWriter& writer, const CorrelationSet& set) { writer.add(set); }
 
-/// One set of all shares, values and verdicts.
+/// Merges one set of all shares, with values and verdicts.
 template <class Set>
 SetOutcome merge_set(const std::vector<ResultsOfShare>& shares, const std::vector<const Set*>& parts,
                      ResultWriter& writer) {
@@ -323,7 +324,7 @@ SetOutcome merge_set(const std::vector<ResultsOfShare>& shares, const std::vecto
   VerificationSummary& summary = outcome.verification;
   WorkOfSet work;
   ShareStart start;
-  bool is_known = true;  // which problems they are
+  bool is_known = true;  // whether every share knows the hash of its problems
   for (std::size_t k = 0; k < parts.size(); ++k) {
     const Set& part = *parts[k];
     const ResultReader& reader = *shares[k].reader;

@@ -1,6 +1,6 @@
-// A page about a result file. All problems of a set that it shows are looked at, some at a time, and those of other
-// sets counted, so that neither memory nor the page grows with them: of what is too much to be shown the page says how
-// much there is. One file, because it is the page from top to bottom.
+// Makes the page about a result file. The page shows a limited number of sets. The problems of these sets are read some
+// at a time, and those of other sets are only counted. So neither memory nor the page grows with the file. The page
+// says how much it leaves out. It is one file because, read from top to bottom, it is the page.
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -45,37 +45,37 @@ namespace smallbatch {
 namespace {
 
 constexpr std::int64_t problems_at_once = 1 << 16;
-constexpr std::int64_t points_at_once = 1 << 20;  // of a map
-constexpr std::int64_t most_map_cells = 400;      // either way
+constexpr std::int64_t points_at_once = 1 << 20;  // points of a map read at a time
+constexpr std::int64_t most_map_cells = 400;      // along each side
 constexpr std::int64_t most_points_of_slices = std::int64_t{1}
-                                               << 27;  // of a lattice that is read for slices across x and y
+                                               << 27;  // largest lattice that is read for slices across x and y
 constexpr std::size_t most_sets = 40, most_maps = 12, most_rows = 12, most_worst = 5, most_runs = 24,
                       most_statuses = 24, strip_bins = 336;
 constexpr std::int64_t most_dots = 400;
-constexpr double dot_distance = 1;  // angstrom, of charges from a slice
+constexpr double dot_distance = 1;  // largest distance from a slice at which charges are drawn, angstrom
 
-/// A share of a run counts its problems from its first one.
+/// The files that the page is made from. Problems of a share are counted from its first one.
 struct ReportSource {
   const ResultReader& results;
-  const ProblemReader* problems;  ///< or null
-  std::size_t maps = 0;           ///< that are on the page
+  const ProblemReader* problems;  ///< null if not given
+  std::size_t maps = 0;           ///< number of maps on the page so far
 };
 
-/// What a problem is known by; systems and channels have no names.
+/// Returns the label of a problem. Systems and channels have none.
 template <class Set>
 std::string label_in(const Set& set, std::int64_t index) {
   if constexpr (std::is_base_of_v<ChargesOfSet, Set>) return label_of(set.labels, index);
   return {};
 }
 
-/// "3", "3 (lysozyme)", as the summary has it.
+/// Returns "3" or "3 (lysozyme)", as the summary does.
 template <class Set>
 std::string index_words(const Set& set, std::int64_t index) {
   const std::string label = label_in(set, index);
   return grouped(index) + (label.empty() ? "" : " (" + label + ")");
 }
 
-/// "3–7, 12 and 108 more": problems that are alike.
+/// Indices of problems that are alike: "3–7, 12 and 108 more".
 class IndexRuns {
  public:
   void add(std::int64_t index) {
@@ -104,7 +104,7 @@ class IndexRuns {
   std::int64_t others_ = 0, count_ = 0;
 };
 
-/// The problems with the largest of some number; among equals the first.
+/// The problems with the largest values of some number. Among equal values the first stays.
 class Worst {
  public:
   void add(std::int64_t index, double value) {
@@ -121,12 +121,12 @@ class Worst {
   std::vector<std::pair<std::int64_t, double>> found_;
 };
 
-/// What one look at all problems of a set finds.
+/// Findings of one pass over all problems of a set.
 struct Findings {
   SetOutcome outcome;
-  std::map<std::int32_t, IndexRuns> statuses;  ///< the least of them, as many as are shown
-  std::int64_t of_other_statuses = 0;          ///< problems
-  std::vector<std::int64_t> failed_bins;       ///< along the batch
+  std::map<std::int32_t, IndexRuns> statuses;  ///< the least statuses, as many as the page shows
+  std::int64_t of_other_statuses = 0;          ///< number of problems with other statuses
+  std::vector<std::int64_t> failed_bins;       ///< failed problems in equal parts of the batch
   IndexRuns disagreeing;
   Magnitudes error_over_bound, backward_error, rcond, perturbation;
   Worst by_error, by_backward_error, by_singularity;
@@ -194,13 +194,13 @@ Findings look_at(const ResultReader& results, const Set& set) {
   return found;
 }
 
-/// One number of one problem, as a table has it; a dash where the file has none.
+/// Returns one number of one problem as the text of a table cell, or a dash if the file does not have the number.
 std::string number_of(const ResultReader& results, const std::string& dataset, std::int64_t index) {
   std::vector<double> value(1);
   return results.read_numbers(dataset, index, value) ? shown_number(value[0]) : "–";
 }
 
-/// Some of the numbers of a dataset, evenly spread, if there are too many.
+/// Returns the numbers of a dataset, or an evenly spread sample if there are too many.
 std::vector<double> sample_of(const ResultReader& results, const std::string& dataset, std::int64_t count) {
   constexpr std::int64_t most_runs_of_sample = 128, run = 2048;
   std::vector<double> sample;
@@ -269,7 +269,7 @@ std::string verdict_words(const SetOutcome& outcome) {
   return text + (v.disagreed > 0 ? ", " + grouped(v.disagreed) + " disagree" : "");
 }
 
-/// Datasets that have a number for each problem, and the titles of their columns.
+/// Names of datasets that have a number for each problem, and the titles of their columns.
 using NumberColumns = std::vector<std::pair<std::string, std::string>>;
 
 NumberColumns columns_of(const SolveSet& /*set*/) {
@@ -323,7 +323,7 @@ std::array<double, 3> of_problem(const std::vector<double>& lengths, std::int64_
   return {first[0], first[1], first[2]};
 }
 
-/// A plane of a lattice, of which every so many points are shown.
+/// A plane of a lattice. The picture shows every so many points of it.
 class Slice {
  public:
   Slice(const PotentialSet& set, std::int64_t problem, int axis, std::int64_t middle)
@@ -342,14 +342,14 @@ class Slice {
   }
 
   LatticePlane plane;
-  std::int64_t index;                    ///< along the axis that it is across
-  std::int64_t every_column, every_row;  ///< is shown
-  std::int64_t columns, rows;            ///< that are shown
-  std::vector<double> values;            ///< that are shown, columns the fastest
-  SlicePicture all;                      ///< of all points, without a limit
+  std::int64_t index;                    ///< index of the plane along the axis across it
+  std::int64_t every_column, every_row;  ///< every how many columns and rows are shown
+  std::int64_t columns, rows;            ///< numbers of columns and rows that are shown
+  std::vector<double> values;            ///< shown values; the column index runs fastest
+  SlicePicture all;                      ///< counts of all values of the plane
 };
 
-/// Calls visit(y, row) for the rows of a plane, some of which are in memory at a time.
+/// Calls visit(y, row) for the rows of a plane. Reads some rows at a time.
 template <class Visit>
 void for_each_row(const ResultReader& results, const PotentialSet& set, std::int64_t problem, std::int64_t z,
                   Visit&& visit) {
@@ -363,7 +363,8 @@ void for_each_row(const ResultReader& results, const PotentialSet& set, std::int
   }
 }
 
-/// Through the middle, across z; and where that does not mean to read too much, across y and x.
+/// Returns the slice through the middle across z. It adds those across y and x if the lattice is small enough to be
+/// read.
 std::vector<Slice> middle_slices(const ResultReader& results, const PotentialSet& set, std::int64_t problem) {
   const auto& [nx, ny, nz] = set.shape;
   std::vector<Slice> slices{{set, problem, 2, nz / 2}};
@@ -395,7 +396,7 @@ std::string slice_figure(const PotentialSet& set, const Slice& slice, double lim
     for (std::int64_t column = 0; column < image.width(); ++column)
       image.fill(column, column + 1, image.height() - 1 - row, image.height() - row,
                  potential_colour(slice.values[static_cast<std::size_t>(row * slice.columns + column)], limit));
-  // A pixel stands for the points up to the next that is shown, the last one, too.
+  // A pixel covers the points up to the next shown one; the last pixel too.
   const double wide = plane.column_spacing * static_cast<double>(slice.columns * slice.every_column);
   const double high = plane.row_spacing * static_cast<double>(slice.rows * slice.every_row);
   MapChart chart;
@@ -434,7 +435,7 @@ std::string slice_figure(const PotentialSet& set, const Slice& slice, double lim
   return figure_html(map_svg(chart), caption);
 }
 
-/// Of the problem with the largest error, or the first.
+/// Draws the slices of the problem with the largest error, or of the first problem.
 std::string maps_html(ReportSource& source, const PotentialSet& set, const SetOutcome& outcome) {
   if (set.batch == 0 || set.targets != TargetKind::lattice) return "";
   if (source.maps + 3 > most_maps) return note_html("No map is drawn: there are enough of them above.");
@@ -491,7 +492,7 @@ std::string shown_html(ReportSource& source, const SolveSet& set, const Findings
   return figures_html(figures);
 }
 
-/// The first problems of a set, and a number for each of the names.
+/// Returns a table of the first problems, with a column for each of columns_of().
 template <class Set>
 std::string first_problems_html(const ResultReader& results, const Set& set) {
   if (set.batch == 0) return "";
@@ -685,7 +686,7 @@ std::string summary_html(const RunReport& report, const ResultReader& results, s
   return html + facts_html(facts) + "</header>\n";
 }
 
-/// Where there are several sets to look for.
+/// Returns a table of contents, if there are at least three sets.
 std::string sets_html(const RunReport& report) {
   if (report.sets.size() < 3) return "";
   std::vector<std::pair<std::string, std::string>> sections;
@@ -730,7 +731,7 @@ std::string write_report(const ReportOptions& options) {
   ReportSource source{results, problems ? &*problems : nullptr};
   std::string sections;
   std::size_t sets = 0;
-  std::map<std::string, SetOutcome> others;  // of each kind, those that are not shown, added up
+  std::map<std::string, SetOutcome> others;  // outcomes of the sets that are not shown, added up for each kind
   for_each_set(results.sets(), [&]<class Set>(const Set& set) {
     stop_if_interrupted();
     if (sets < most_sets) {

@@ -50,7 +50,7 @@ const Set& find_set(const SetsByName<Set>& sets, const std::string& name, const 
               "the problem file has that set", "Run the problem file again.");
 }
 
-/// What the results hold of a set must be what the problems ask for; both in words.
+/// Checks that the results hold what the problem file asks for. Both are given in words.
 void expect_same(const Files& files, const std::string& object, const std::string& asked, const std::string& found) {
   if (asked == found) return;
   throw Error(ErrorKind::bad_input, "cannot use " + object + " of " + files.options.results,
@@ -59,7 +59,7 @@ void expect_same(const Files& files, const std::string& object, const std::strin
               "Name the file they were made from.");
 }
 
-/// The same for arrays.
+/// Checks the elements of two arrays.
 template <class T>
 void expect_same(const Files& files, const std::string& dataset, const std::vector<T>& asked,
                  const std::vector<T>& found) {
@@ -72,7 +72,7 @@ void expect_same(const Files& files, const std::string& dataset, const std::vect
   expect_same(files, dataset + place, text(asked, expected), text(found, got));
 }
 
-/// Every set of the results is one of the problems, and its verdicts fit each other.
+/// Checks that every set of the results is a set of the problem file, and that its verdicts are consistent.
 template <class Set>
 void expect_sets(const Files& files, const std::vector<Set>& problems, const std::vector<Set>& results) {
   const SetsByName<Set> asked = by_name(problems);
@@ -86,7 +86,7 @@ void expect_sets(const Files& files, const std::vector<Set>& problems, const std
   }
 }
 
-/// All numbers that were read of a set, whose hash is `found`, are those that were solved.
+/// Checks that the numbers of a set, which have the hash `found`, are those that were solved.
 template <class Set>
 void expect_solved_problems(const Files& files, const Set& set, std::uint64_t found) {
   const auto solved = files.results.problems_hash(Set::kind, set.name);
@@ -97,7 +97,7 @@ void expect_solved_problems(const Files& files, const Set& set, std::uint64_t fo
               "Name the file that " + files.options.results + " was made from, as it was then.");
 }
 
-/// "x (5, 8) of float32", "log_determinant (5) of float64, n = 8"
+/// Returns "x (5, 8) of float32" or "log_determinant (5) of float64, n = 8".
 std::string answer_words(const SolveSet& set) {
   const SpdShape& shape = set.shape;
   std::vector<std::int64_t> sizes{set.batch};
@@ -112,10 +112,10 @@ std::string answer_words(const SolveSet& set) {
 }
 
 void expect_same(const Files& files, const SolveSet& asked, const SolveSet& found) {
-  expect_same(files, set_path(asked), answer_words(asked), answer_words(found));  // without labels
+  expect_same(files, set_path(asked), answer_words(asked), answer_words(found));  // systems have no labels to compare
 }
 
-/// By what pairs are measured.
+/// Compares the attributes that define the interaction of two charges.
 void expect_same_measure(const Files& files, const ChargesOfSet& asked, const ChargesOfSet& found,
                          const std::string& group) {
   const auto expect = [&](const char* object, const std::string& expected, const std::string& got) {
@@ -194,7 +194,8 @@ void expect_same(const Files& files, const CorrelationSet& asked, const Correlat
               "Name the file that they were made from.");
 }
 
-/// 1 where the file says that no solver estimated rcond. Of several ranks it names the first one's.
+/// Returns 1 if the file says that no solver estimated rcond. With several ranks the file names the solver of the first
+/// rank only.
 double rcond_overestimate_of(const ResultReader& results) {
   const std::string solver = results.provenance("solver");
   const bool is_known = solver.starts_with("cpu") || solver.starts_with("reference");

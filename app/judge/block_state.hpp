@@ -1,4 +1,4 @@
-// What tallies know of some problems, as bytes that the same program reads back.
+// The state of tallies as bytes, which the same program reads back.
 #pragma once
 
 #include <cstring>
@@ -17,7 +17,7 @@ void put(std::string& bytes, std::span<T> values) {
   bytes.append(reinterpret_cast<const char*>(values.data()), values.size_bytes());
 }
 
-/// Takes them off the beginning of `bytes`.
+/// Copies the values from the beginning of `bytes`, and removes them there.
 template <class T>
 void take(std::string_view& bytes, std::span<T> values) {
   static_assert(std::is_trivially_copyable_v<T>);

@@ -1,4 +1,4 @@
-// What follows from comparing the bytes of a result file with its checksums: what is said of it, and what is refused.
+// Messages and errors after the bytes of a result file were compared with its checksums.
 #pragma once
 
 #include <string>
@@ -7,15 +7,16 @@
 
 namespace smallbatch {
 
-/// Throws Error(bad_input), which names what was changed and where, unless its numbers are what was written.
+/// Throws Error(bad_input) if numbers of the file are damaged. The message names the changed places.
 void refuse_damaged_numbers(const std::string& path, const ByteCheck& check);
-/// The same, and unless every other byte is, and was compared: a file without checksums is refused, too.
+/// Throws Error(bad_input) if any byte of the file differs from what was written, or if the file has no checksums.
 void refuse_unless_as_written(const std::string& path, const ByteCheck& check);
 
-/// What is said where bytes in no dataset are others, as some are that another program has added an attribute to.
+/// Returns the warning that bytes outside all datasets have changed. An attribute added by another program changes
+/// some.
 std::string words_on_rest(const std::string& path);
-/// What was compared of a result file, or why nothing was: "all 4096 bytes are what was written (12 datasets, and the
-/// rest)".
+/// Returns how much of a result file was compared, or why nothing was: "all 4096 bytes are unchanged (12 datasets and
+/// the rest of the file)".
 std::string check_words(const ByteCheck& check);
 
 }  // namespace smallbatch

@@ -18,7 +18,7 @@ void FailureSigns::add(const FailureSigns& more) {
 
 namespace {
 
-/// One matrix of a block. Of a triangle there is no element above the diagonal.
+/// One matrix of a block. A triangle has no elements above the diagonal.
 template <class T>
 class Matrix {
  public:
@@ -26,7 +26,7 @@ class Matrix {
   [[nodiscard]] int n() const { return n_; }
   [[nodiscard]] bool is_whole() const { return storage_ == Storage::dense; }
   [[nodiscard]] double operator()(int row, int column) const { return a_[row_begin(storage_, row_, row) + column]; }
-  /// What is stored of a row.
+  /// Returns the stored elements of a row.
   [[nodiscard]] std::span<const T> row(int i) const {
     return {a_ + row_begin(storage_, row_, i),
             static_cast<std::size_t>(storage_ == Storage::packed_lower ? i + 1 : n_)};
@@ -40,7 +40,7 @@ class Matrix {
 
  private:
   int n_;
-  int row_;  ///< numbers of a dense one's
+  int row_;  ///< length of a row of a dense matrix
   Storage storage_;
   const T* a_;
 };
@@ -72,11 +72,11 @@ bool is_only_lower_finite(const Matrix<T>& a) {
   return is_lower_finite && !is_upper_finite;
 }
 
-/// Whether the pivots of the numbers as they are stored are positive in double precision.
+/// Returns whether all pivots of the stored numbers are positive in double precision.
 template <class T>
 bool is_definite_in_double(const Matrix<T>& a) {
   const auto n = static_cast<std::size_t>(a.n());
-  std::vector<double> l(n * n);  // L, and D on its diagonal
+  std::vector<double> l(n * n);  // L, with D on its diagonal
   for (std::size_t i = 0; i < n; ++i)
     for (std::size_t j = 0; j <= i; ++j) {
       double sum = a(static_cast<int>(i), static_cast<int>(j));
@@ -108,7 +108,8 @@ void look_at_diagonal(const Matrix<T>& a, FailureSigns& signs) {
   signs.has_rows_of_sum_zero += sums_are_zero;
 }
 
-/// Whether the numbers of a block of n matrices, read as (n, n, batch), are those of symmetric ones, not all the same.
+/// Reads the numbers of n matrices as if their shape were (n, n, batch). Returns whether all these matrices are
+/// symmetric, and not all of them diagonal.
 template <class T>
 bool is_symmetric_batch_last(const SpdBlock<T>& block) {
   const auto n = static_cast<std::size_t>(block.shape.n);
@@ -135,7 +136,7 @@ std::string short_number(double value) {
   return text.data();
 }
 
-/// "50 %"; "all" of them only where it is all.
+/// Returns "50 %", or "all" only if none is finite.
 std::string percent_not_finite(std::int64_t not_finite, std::int64_t numbers) {
   if (not_finite == numbers) return "all";
   const double percent = 100.0 * static_cast<double>(not_finite) / static_cast<double>(numbers);
@@ -163,7 +164,7 @@ void look_at(const SpdBlock<T>& block, std::int64_t batch, FailureSigns& signs) 
     const std::int32_t status = block.info[k];
     if (status > 0 && is_wanted(signs.looked_at_not_definite)) {
       look_at_diagonal(a, signs);
-      constexpr int few_rows = 128;  // so that it takes milliseconds
+      constexpr int few_rows = 128;  // keeps the check within milliseconds
       if constexpr (std::is_same_v<T, float>) signs.is_definite_in_double += n <= few_rows && is_definite_in_double(a);
     }
     if (status == info_matrix_not_symmetric && is_wanted(signs.looked_at_not_symmetric)) look_at_triangles(a, signs);
@@ -180,10 +181,10 @@ void look_at(const SpdBlock<T>& block, std::int64_t batch, FailureSigns& signs) 
 template <class T>
 void look_at(const PotentialBlock<T>& block, FailureSigns& signs) {
   const std::array<std::int64_t, 3> points{block.shape.nx, block.shape.ny, block.shape.nz};
-  const bool is_flat = std::ranges::find(points, 1) != points.end();  // a plane or a line may lie beside all charges
+  const bool is_flat = std::ranges::find(points, 1) != points.end();  // all charges may lie beside a plane or a line
   for (std::size_t p = 0; p < static_cast<std::size_t>(block.count); ++p)
     for (auto i = static_cast<std::size_t>(block.offset[p]); i < static_cast<std::size_t>(block.offset[p + 1]); ++i) {
-      bool is_within = true;  // or flat, or no number
+      bool is_within = true;  // true also if the place is not a number
       for (std::size_t axis = 0; axis < 3; ++axis) {
         const double steps = (block.position[3 * i + axis] - block.origin[3 * p + axis]) / block.spacing[3 * p + axis];
         is_within &= !(steps < -0.5 || steps > static_cast<double>(points[axis]) - 0.5);

@@ -1,5 +1,5 @@
-// Why a set of which hardly a system could be solved is probably as it is: what was looked at in its first systems, and
-// the sentence that asks about it. It claims nothing that was not looked at.
+// Likely causes, for sets in which nearly all systems failed. The first failed systems are examined, and a sentence
+// asks about what was found. It claims nothing that was not examined.
 #pragma once
 
 #include <array>
@@ -12,28 +12,28 @@
 
 namespace smallbatch {
 
-/// Counts of systems, but where another thing is named. They add up over blocks and shares.
+/// Counts of systems, unless another thing is named. They add up over blocks and shares.
 struct FailureSigns {
-  std::int64_t looked_at_not_symmetric = 0, looked_at_matrix_not_finite = 0;  ///< those of each status
+  std::int64_t looked_at_not_symmetric = 0, looked_at_matrix_not_finite = 0;  ///< systems examined, by status
   std::int64_t looked_at_rhs_not_finite = 0, looked_at_not_definite = 0;
-  std::int64_t is_upper = 0, is_lower = 0;           ///< only zeros in the other strict triangle, not in this one
-  std::int64_t is_nearly_symmetric = 0;              ///< |a_ij - a_ji| <= 0.01 sqrt(|a_ii a_jj|) everywhere
-  std::int64_t is_symmetric_batch_last = 0;          ///< of all, read as (n, n, batch)
-  std::int64_t is_zero = 0;                          ///< all of A
-  std::int64_t has_negative_diagonal = 0;            ///< all of it
-  std::int64_t has_zero_on_diagonal = 0;             ///< somewhere
-  std::int64_t has_rows_of_sum_zero = 0;             ///< all of them, to rounding
-  std::int64_t is_definite_in_double = 0;            ///< of floats, of few rows: L D L^T in double finds no such pivot
-  std::int64_t is_lower_finite = 0;                  ///< the lower triangle, while the upper one is not
-  std::int64_t numbers = 0, not_finite = 0;          ///< of A, where that is what is not finite
-  std::int64_t rhs_numbers = 0, rhs_not_finite = 0;  ///< the same of b
-  std::int64_t charges = 0, charges_within = 0;      ///< of all problems of a lattice; within their lattice
-  double largest_asymmetry = 0;                      ///< of |a_ij - a_ji| / sqrt(|a_ii a_jj|)
+  std::int64_t is_upper = 0, is_lower = 0;   ///< the other strict triangle holds zeros only, this one does not
+  std::int64_t is_nearly_symmetric = 0;      ///< |a_ij - a_ji| <= 0.01 sqrt(|a_ii a_jj|) for all i, j
+  std::int64_t is_symmetric_batch_last = 0;  ///< the batch, if A is symmetric when read as (n, n, batch)
+  std::int64_t is_zero = 0;                  ///< all elements of A are 0
+  std::int64_t has_negative_diagonal = 0;    ///< all diagonal elements are negative
+  std::int64_t has_zero_on_diagonal = 0;     ///< some diagonal element is 0
+  std::int64_t has_rows_of_sum_zero = 0;     ///< each row adds up to 0, up to rounding
+  std::int64_t is_definite_in_double = 0;    ///< float32 of few rows: all pivots are positive in double precision
+  std::int64_t is_lower_finite = 0;          ///< the lower triangle is finite, the upper one is not
+  std::int64_t numbers = 0, not_finite = 0;  ///< elements of A, in systems whose A is not finite
+  std::int64_t rhs_numbers = 0, rhs_not_finite = 0;  ///< elements of b, in systems whose b is not finite
+  std::int64_t charges = 0, charges_within = 0;      ///< charges of all lattice problems; those within their lattice
+  double largest_asymmetry = 0;                      ///< largest |a_ij - a_ji| / sqrt(|a_ii a_jj|)
 
   void add(const FailureSigns& more);
 };
 
-/// All but the last.
+/// All counts; largest_asymmetry is not one.
 inline constexpr std::array failure_counts{&FailureSigns::looked_at_not_symmetric,
                                            &FailureSigns::looked_at_matrix_not_finite,
                                            &FailureSigns::looked_at_rhs_not_finite,
@@ -55,10 +55,10 @@ inline constexpr std::array failure_counts{&FailureSigns::looked_at_not_symmetri
                                            &FailureSigns::charges_within,
                                            &FailureSigns::is_definite_in_double};
 
-/// How many systems of a share are looked at, of each status.
+/// Number of systems of a share that are examined for each status.
 inline constexpr std::int64_t most_looked_at = 64;
 
-/// Looks at the systems of a block that could not be solved, until there are enough. `batch` is that of the set.
+/// Examines systems of a block that could not be solved, up to most_looked_at. `batch` is that of the set.
 template <class T>
 void look_at(const SpdBlock<T>& block, std::int64_t batch, FailureSigns& signs);
 
@@ -66,13 +66,14 @@ void look_at(const SpdBlock<T>& block, std::int64_t batch, FailureSigns& signs);
 template <class T>
 void look_at(const PotentialBlock<T>& block, FailureSigns& signs);
 
-/// "all 5 are not symmetric: ... Is this an upper triangle? ..."; empty where fewer than nine in ten of `batch` systems
-/// failed alike, or nothing was seen. `failed` counts them by status, of systems of that type.
+/// Returns the likely cause in words: "in all 5 systems A is not symmetric. ... Is it an upper triangle? ...". It is
+/// empty if fewer than nine in ten of `batch` systems failed alike, or if no cause was found. The arguments `failed`
+/// and `type` are the number of failed systems for each status, and the type of their numbers.
 std::string likely_cause(const FailureSigns& signs, std::int64_t batch,
                          const std::map<std::int32_t, std::int64_t>& failed, ScalarType type);
 
-/// The likely cause where so many charges of a set of lattices lie on points; empty where nothing was seen.
-/// `are_left_out`: --singular skip left these points out.
+/// Returns the likely cause if very many charges of a set of lattices lie on lattice points, or if all lie outside. It
+/// is empty if no cause was found. `are_left_out`: --singular skip left these charges out.
 std::string likely_cause_on_lattices(const FailureSigns& signs, std::int64_t charges_on_points, bool are_left_out);
 
 }  // namespace smallbatch

@@ -1,5 +1,5 @@
-// What became of a set: counted block by block, added up over shares, read from a file, said in words. One file,
-// because each member of the outcome passes through all of them.
+// The outcome of a set: counted block by block, added up over shares, read from a file, put into words. It is one file
+// because each member of SetOutcome goes through all these steps.
 #include "app/judge/outcome.hpp"
 
 #include <algorithm>
@@ -15,12 +15,12 @@
 namespace smallbatch {
 
 namespace {
-/// Problems whose numbers are read from a file.
+/// Number of problems whose numbers are read from a file at a time.
 constexpr std::int64_t at_once = 1 << 16;
 
 constexpr double roundoff(ScalarType type) { return type == ScalarType::float32 ? 0x1p-24 : 0x1p-53; }
 
-/// Keeps the value that is `worse`, and a NaN once it is there.
+/// Keeps the worse of two values. A NaN, once kept, stays.
 template <class Worse>
 void keep(std::optional<double>& kept, std::optional<double> value, Worse worse) {
   if (value && (!kept || (!std::isnan(*kept) && (std::isnan(*value) || worse(*value, *kept))))) kept = value;
@@ -180,7 +180,7 @@ void write_counted(std::ostream& text, std::int64_t count, const char* thing) {
   text << count << " " << thing << (count == 1 ? "" : "s");
 }
 
-/// By what pairs are measured.
+/// Writes the attributes that define the interaction of two charges.
 void write_measure(std::ostream& text, const ChargesOfSet& set) {
   if (set.softening > 0) text << ", softening " << set.softening << " angstrom";
   if (set.cutoff > 0) text << ", cut-off " << set.cutoff << " angstrom";
@@ -190,7 +190,7 @@ void write_measure(std::ostream& text, const ChargesOfSet& set) {
   if (set.dielectric != 1) text << ", dielectric " << set.dielectric;
 }
 
-/// After how many systems there are.
+/// Writes the end of a shape, after the number of systems.
 void write_system(std::ostream& text, const SolveSet& set) {
   text << " " << (set.shape.has_sizes ? "up to " : "") << set.shape.n << "x" << set.shape.n
        << (set.type == ScalarType::float32 ? " float32" : " float64");
@@ -234,7 +234,7 @@ std::string shape_words(const PotentialSet& set) {
     text << ", ";
     write_counted(text, set.targets_before(set.batch), "point");
   }
-  if (!set.offset.empty()) {  // the results do not always tell
+  if (!set.offset.empty()) {  // not all result files store it
     text << (set.targets == TargetKind::charges ? " at " : ", ");
     write_counted(text, set.charges(), "charge");
   }
@@ -247,7 +247,7 @@ std::string shape_words(const PotentialSet& set) {
 std::string shape_words(const PairEnergySet& set) {
   TextWriter text;
   write_counted(text, set.batch, "problem");
-  if (!set.offset.empty()) {  // the results do not always tell
+  if (!set.offset.empty()) {  // not all result files store it
     text << ", ";
     write_counted(text, set.charges(), "charge");
   }

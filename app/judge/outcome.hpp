@@ -1,4 +1,4 @@
-// What became of a set, in numbers and in words: what `run` and `verify` report.
+// The outcome of a set, in numbers and in words, as `run` and `verify` report it.
 #pragma once
 
 #include <array>
@@ -18,57 +18,60 @@
 
 namespace smallbatch {
 
-/// What became of one set: the counts that `run` and `verify` report.
+/// Outcome of one set: the counts that `run` and `verify` report.
 struct SetOutcome {
-  std::string kind, name, shape;  ///< kind: that of the set's type; shape in words
+  std::string kind, name, shape;  ///< kind: of the set type; shape: in words
   std::int64_t batch = 0;
-  /// Systems, problems or channels by status: without an answer, or with values that leave their range.
+  /// Number of failed systems, problems or channels for each status. They have no answer, or values beyond the range of
+  /// their type.
   std::map<std::int32_t, std::int64_t> failed;
-  std::map<std::int32_t, std::vector<std::int64_t>> first_failed;  ///< the first of them, a few
-  /// What those and the worst one of the verification are known by, where they are (io/problem_labels.hpp).
+  std::map<std::int32_t, std::vector<std::int64_t>> first_failed;  ///< the first few indices for each status
+  /// Labels of the problems in first_failed and of the worst verified one, if they have any (io/problem_labels.hpp).
   std::map<std::int64_t, std::string> labels;
   std::int64_t singular = 0;                   ///< charges on lattice points, or targets on charges
-  std::optional<double> worst_backward_error;  ///< of the solved systems, in units of roundoff; NaN is the worst
-  std::optional<double> smallest_rcond;        ///< of the solved systems; NaN is the smallest
+  std::optional<double> worst_backward_error;  ///< of the solved systems, in units of u; NaN is the worst
+  std::optional<double> smallest_rcond;        ///< of the solved systems; NaN counts as the smallest
   std::int64_t repaired_pivots = 0, repaired_systems = 0;
-  double largest_perturbation = 0;  ///< what raising pivots added at most, as a fraction of a diagonal element
+  double largest_perturbation = 0;  ///< largest addition to a diagonal element, as a fraction of that element
   VerificationSummary verification;
-  std::int64_t values_checked = 0;  ///< targets or visibilities compared
+  std::int64_t values_checked = 0;  ///< number of targets or visibilities compared
   TargetKind targets = TargetKind::lattice;
   bool has_field = false;
   ScalarType type = ScalarType::float32;     ///< of systems
   bool are_singular_left_out = false;        ///< --singular skip
   PotentialUnit unit = PotentialUnit::volt;  ///< of V
-  /// Potential sets: least and greatest V and interaction energy that are no NaN.
+  /// Least and greatest V and interaction energy of potential sets, without NaN.
   std::optional<std::array<double, 2>> potential_range, energy_range;
   double compute_seconds = 0;
   double work = 0;                  ///< systems, pairs, or complex multiply-adds
-  std::uint64_t problems_hash = 0;  ///< of those that were read (io/integrity/row_hashes.hpp)
-  FailureSigns signs;               ///< of the first systems while none was solved; of all charges of lattices
+  std::uint64_t problems_hash = 0;  ///< hash of the problems that were read (io/integrity/row_hashes.hpp)
+  FailureSigns signs;               ///< signs in the first failed systems, and in all charges of lattices
 
   [[nodiscard]] std::int64_t failed_count() const;
   [[nodiscard]] bool all_right() const { return failed_count() == 0 && verification.disagreed == 0; }
-  /// Adds what became of a share of the set that begins at `start`. Seconds stay those of the longest.
+  /// Adds the outcome of a share of the set. `start` is the index of its first problem. Seconds become those of the
+  /// slowest share.
   void add(const SetOutcome& share, std::int64_t start);
-  /// Of potentials and pairs a status above 0 counts places that are singular.
+  /// Returns whether a status means failure. For potentials and pair energies, a status above 0 counts singular places.
   [[nodiscard]] bool is_failed(std::int32_t status) const;
-  /// Of systems, problems or channels first, first + 1, ...
+  /// Counts the statuses of systems, problems or channels first, first + 1, ...
   void count_status(std::int64_t first, std::span<const std::int32_t> info);
-  /// Of `count` problems of the set of that path, as a result file has them; `start` is the first one's place.
+  /// Counts the statuses of `count` problems of a result file. The path of the set is `set`. The index of the first
+  /// problem in the whole set is `start`.
   void count_statuses(const ResultReader& results, const std::string& set, std::int64_t start, std::int64_t count);
   template <class T>
   void count_numbers(const SpdBlock<T>& block);
-  /// These numbers, as a result file has them.
+  /// Counts the same numbers from a result file.
   void count_numbers(const ResultReader& results, const SolveSet& set);
   void count_statistics(const PotentialStatistics& statistics);
   void count_energies(std::span<const double> energies);
   void count_verdicts(std::int64_t first, const Verdicts& verdicts);
-  /// Why nearly all of them failed, or a lattice's values are infinite, as a question; empty where nothing speaks for
-  /// it.
+  /// Returns a question about why nearly all systems failed, or why a lattice's values are infinite. It is empty
+  /// without evidence.
   [[nodiscard]] std::string likely_cause() const;
-  /// Whether the referee compared numbers, rather than statuses alone.
+  /// Returns whether the referee compared numbers, and not only statuses.
   [[nodiscard]] bool has_compared_numbers() const;
-  /// Keeps the labels of the problems that were named.
+  /// Keeps the labels of the problems whose indices are reported.
   void keep_labels(const ProblemLabels& of_set);
 
  private:
@@ -76,25 +79,26 @@ struct SetOutcome {
   void name_failed(std::int32_t status, std::int64_t index);
 };
 
-/// "1000 dense 32x32 float32, 1 right-hand side"; "1 lattice 65x65x65, 60 charges, field"; "3 problems, 500 points, 60
-/// charges, cut-off 12 angstrom".
+/// Returns the shape in words: "1000 dense 32x32 float32, 1 right-hand side"; "1 lattice 65x65x65, 60 charges, field";
+/// "3 problems, 500 points, 60 charges, cut-off 12 angstrom".
 std::string shape_words(const SolveSet& set);
 std::string shape_words(const PotentialSet& set);
-/// The same of results, which do not say how A lay: "1000 systems 32x32 float32, 1 right-hand side".
+/// Returns the shape in words for result files, which do not store how A lay: "1000 systems 32x32 float32, 1 right-hand
+/// side".
 std::string shape_words_of_results(const SolveSet& set);
 template <class Set>
 std::string shape_words_of_results(const Set& set) {
   return shape_words(set);
 }
-/// "3 problems, 60 charges, groups, energies of charges, cut-off 12 angstrom".
+/// Returns "3 problems, 60 charges, groups, energies of charges, cut-off 12 angstrom".
 std::string shape_words(const PairEnergySet& set);
-/// "8 channels, 1000 times, 64 inputs of int8, 4 integrations of 256 samples, flags, means".
+/// Returns "8 channels, 1000 times, 64 inputs of int8, 4 integrations of 256 samples, flags, means".
 std::string shape_words(const CorrelationSet& set);
 
-/// Pairs of a block's charges that meet.
+/// Returns the number of pairs of a block: all pairs of charges of a problem, or those of group 1 with group 2.
 double pairs(const PairEnergyBlock& block);
 
-/// A set's options of its charges. `singular` and `precision` are the run's.
+/// Returns the options of the kernels for a set of charges. `singular` and `precision` are those of the run.
 PotentialOptions potential_options(const ChargesOfSet& set, Singular singular);
 PairEnergyOptions pair_energy_options(const ChargesOfSet& set, Singular singular, ScalarType precision);
 
@@ -103,8 +107,8 @@ SetOutcome start_outcome(const PotentialSet& set, ScalarType precision);
 SetOutcome start_outcome(const PairEnergySet& set, const PairEnergyOptions& options);
 SetOutcome start_outcome(const CorrelationSet& set);
 
-/// Judges the systems of a set and counts what became of them, one block after the other: first judge(), then count(),
-/// beside which later blocks may be judged.
+/// Judges the systems of a set and counts their outcomes, block by block. Each block goes through judge() and then
+/// count(). Later blocks may be judged while one is counted.
 template <class T>
 class SolveTally {
  public:
@@ -128,7 +132,8 @@ class SolveTally {
   unsigned threads_;
 };
 
-/// The same for potentials. Planes of a problem may lie in several blocks, so that verdicts are whole after finish().
+/// Judges the potential problems of a set and counts their outcomes. Planes of a problem may lie in several blocks, so
+/// verdicts are complete only after finish().
 template <class T>
 class PotentialTally {
  public:
@@ -145,13 +150,13 @@ class PotentialTally {
   [[nodiscard]] Verdicts judge(const PotentialBlock<T>& block, const PairsJudged& judged = {});
   void count(const PotentialBlock<T>& block, const Verdicts& verdicts);
   void finish(const PotentialStatistics& statistics);
-  /// What judge() and what count() know of `count` problems from `first` on, to be put back: each may be called beside
-  /// the other, as the two may.
+  /// Saves and restores the state of judge() and count() for `count` problems from `first` on. The functions for
+  /// judge() may run at the same time as those for count().
   void put_judged(std::int64_t first, std::int64_t count, std::string& bytes) const;
   void put_counted(std::int64_t first, std::int64_t count, std::string& bytes) const;
   void take_judged(std::int64_t first, std::int64_t count, std::string_view& bytes);
   void take_counted(std::int64_t first, std::int64_t count, std::string_view& bytes);
-  /// Of all problems.
+  /// Returns the verdicts of all problems.
   [[nodiscard]] const Verdicts& verdicts() const { return of_set_; }
 
   SetOutcome outcome;
@@ -168,7 +173,7 @@ class PotentialTally {
   std::int64_t values_checked_ = 0;
 };
 
-/// The same for pair energies.
+/// Judges the pair-energy problems of a set and counts their outcomes.
 class PairEnergyTally {
  public:
   PairEnergyTally(const PairEnergySet& set, const PairEnergyOptions& options, const VerifyMode& mode, unsigned threads)
@@ -187,8 +192,8 @@ class PairEnergyTally {
   unsigned threads_;
 };
 
-/// The same for correlations. Times of a channel may lie in several blocks, so that its info and verdict are whole
-/// after finish().
+/// Judges the channels of a set and counts their outcomes. Times of a channel may lie in several blocks, so info and
+/// verdict are complete only after finish().
 class CorrelationTally {
  public:
   CorrelationTally(const CorrelationSet& set, const VerifyMode& mode, unsigned threads)
@@ -201,12 +206,13 @@ class CorrelationTally {
   [[nodiscard]] Verdicts judge(const SignalBlock& block) { return verification_.judge(block); }
   void count(const SignalBlock& block, const Verdicts& verdicts);
   void finish();
-  /// As of PotentialTally, of channels, after the last block of an integration.
+  /// Saves and restores the state for some channels, as PotentialTally does. Valid after the last block of an
+  /// integration.
   void put_judged(std::int64_t first, std::int64_t count, std::string& bytes) const;
   void put_counted(std::int64_t first, std::int64_t count, std::string& bytes) const;
   void take_judged(std::int64_t first, std::int64_t count, std::string_view& bytes);
   void take_counted(std::int64_t first, std::int64_t count, std::string_view& bytes);
-  /// Of all channels.
+  /// Returns the info of all channels.
   [[nodiscard]] std::span<const std::int32_t> info() const { return info_; }
   [[nodiscard]] const Verdicts& verdicts() const { return of_set_; }
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::int64_t together = 1 << 16;  // numbers that a thread takes at a time
 
-/// Adds what a piece has to the totals, and puts those in its place where it is the last.
+/// Adds the numbers of a piece to the totals. With the last piece, the totals replace the numbers of the piece.
 template <class Part, class Total>
 void add_parts(AlignedVector<Total>& totals, Part* parts, std::int64_t count, bool is_first, bool is_last,
                unsigned threads) {
@@ -59,7 +59,7 @@ void PieceSums::add(const CorrelationSet& set, SignalBlock& block, unsigned thre
       for (std::int64_t k = first; k < last; ++k) found |= !std::isfinite(parts[2 * c * baselines + k]);
       if (found) is_beyond = true;
     });
-    if (is_beyond) info = info_visibility_out_of_range;  // or a piece before has said what it is
+    if (is_beyond) info = info_visibility_out_of_range;  // otherwise an earlier piece has set info
   }
 }
 
@@ -67,7 +67,7 @@ void take_means(SignalBlock& block, unsigned threads) {
   const auto count = static_cast<std::int64_t>(block.weight.size());
   const std::int64_t bytes = bytes_of(block.sum), bytes_of_mean = bytes_of(SumType::complex_float32);
   std::byte* const values = block.visibility.data();
-  // Means of wider sums lie where those of others do: one thread, in their order.
+  // The means of wider sums overwrite sums that are still needed, so one thread takes them in order.
   const std::int64_t grain = bytes == bytes_of_mean ? together : std::max<std::int64_t>(1, count);
   parallel_for(count, grain, threads, [&](std::int64_t first, std::int64_t last) {
     means_of(block.sum, values + first * bytes, block.weight.data() + first, last - first,

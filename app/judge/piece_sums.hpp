@@ -1,4 +1,4 @@
-// Visibilities of integrations that come in pieces, because one of them is larger than a block.
+// Visibilities of integrations that come in pieces, because one integration is larger than a block.
 #pragma once
 
 #include <cstdint>
@@ -10,25 +10,25 @@
 
 namespace smallbatch {
 
-/// Whether the block has some times of an integration rather than whole ones, and whether its last time is that of an
-/// integration.
+/// The function is_piece() returns whether the block has some times of an integration instead of whole integrations.
+/// The function ends_integration() returns whether the block's last time is the last of an integration.
 bool is_piece(const SignalBlock& block, const CorrelationSet& set);
 bool ends_integration(const SignalBlock& block, const CorrelationSet& set);
 
-/// Adds pieces up, one after the other in the order of time: integers in int64, exactly, float32 in double precision.
+/// Adds up pieces in the order of time: integers exactly, in int64; float32 in double precision.
 class PieceSums {
  public:
-  /// Adds the sums of a block that is a piece. With the last piece of an integration its sums and weights become those
-  /// of all, and its info says where they leave the range of float32.
+  /// Adds the sums of a block that is a piece. After the last piece, the block holds the sums and weights of the whole
+  /// integration. Its info then says whether sums are beyond the range of float32.
   void add(const CorrelationSet& set, SignalBlock& block, unsigned threads);
 
  private:
-  AlignedVector<std::int64_t> integers_;  // (channels, baselines, 2), as the pieces have them; one of the two
+  AlignedVector<std::int64_t> integers_;  // totals (channels, baselines, 2) of integer or of float32 samples
   AlignedVector<double> floats_;
   AlignedVector<std::int32_t> weight_;  // (channels, baselines)
 };
 
-/// Makes means of a block's sums, in their place.
+/// Replaces a block's sums by means, in place.
 void take_means(SignalBlock& block, unsigned threads);
 
 }  // namespace smallbatch

@@ -52,7 +52,8 @@ void StatisticsReferee::Found::add(const Found& more) {
   values += more.values;
 }
 
-/// Of few enough values for sums in double precision: their error is below 2^-5 of the bound, that of 2^7 additions.
+/// Summarizes few enough values for sums in double precision. Their error is that of 2^7 additions, below 2^-5 of the
+/// bound.
 template <class T>
 StatisticsReferee::Found StatisticsReferee::found_in_run(std::span<const T> run) {
   constexpr std::size_t lanes = 16;
@@ -74,7 +75,7 @@ StatisticsReferee::Found StatisticsReferee::found_in_run(std::span<const T> run)
     found.add({static_cast<double>(lowest[lane]), static_cast<double>(highest[lane]), sum[lane], magnitude[lane], 0});
   found.values = static_cast<std::int64_t>(whole);
   const bool all_finite = std::isfinite(static_cast<double>(found.magnitude));
-  if (!all_finite) found = {};  // or the sum is none
+  if (!all_finite) found = {};  // recounted below: not all values are finite, or their sum is not
   for (const T v : run.subspan(all_finite ? whole : 0)) {
     const auto value = static_cast<double>(v);
     if (std::isfinite(value)) found.add({value, value, value, std::abs(value), 1});
@@ -91,7 +92,7 @@ void StatisticsReferee::add(const PotentialBlock<T>& block, unsigned threads) {
   const auto problem_of = [&](std::int64_t target) {
     return on_lattices ? target / per_lattice : std::upper_bound(ends.begin(), ends.end(), target) - ends.begin() - 1;
   };
-  // What a thread takes at a time begins and ends anywhere in problems; those are added up in their order.
+  // The part of a thread may begin and end within a problem. Parts of such a problem are added up in their order.
   constexpr std::int64_t together = 1 << 16, run = 1 << 11;
   struct OfPart {
     std::int64_t problem = 0;
@@ -131,7 +132,7 @@ double StatisticsReferee::judge(const PotentialStatistics& statistics, std::int6
   const double lowest = statistics.lowest[p], highest = statistics.highest[p], mean = statistics.mean[p];
   if (found.values == 0) return std::isnan(lowest) && std::isnan(highest) && std::isnan(mean) ? 0 : infinity;
   const double expected = static_cast<double>(found.sum / static_cast<long double>(found.values));
-  // Sums in double precision may leave its range on the way.
+  // The backends add in double precision, and an intermediate sum may overflow.
   constexpr auto largest = static_cast<long double>(std::numeric_limits<double>::max());
   if (found.magnitude > largest && std::isnan(mean))
     return std::max(error_over_bound(lowest, found.lowest, 0), error_over_bound(highest, found.highest, 0));

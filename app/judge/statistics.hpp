@@ -1,5 +1,5 @@
-// V_min, V_max and V_mean of a set's problems, whose planes may lie in several blocks: what the backends found, and
-// what the values say.
+// V_min, V_max and V_mean of the problems of a set. The planes of a problem may lie in several blocks. One class puts
+// together what the backends found; the other checks it from the values of V.
 #pragma once
 
 #include <cstdint>
@@ -14,39 +14,41 @@
 
 namespace smallbatch {
 
-/// Puts the summaries of blocks together, one after the other: however a lattice's planes were cut into blocks, the
-/// bits are the same.
+/// Puts together the summaries of blocks, in order. The bits of the result do not depend on how a lattice is cut into
+/// blocks.
 class StatisticsOfSet {
  public:
   explicit StatisticsOfSet(std::int64_t batch);
-  /// Of `count` problems from `first` on, or of some of their planes: as many summaries of each, in their order.
+  /// Adds summaries of `count` problems from `first` on, or of some of their planes. Each problem has the same number
+  /// of summaries, in order.
   void add(std::int64_t first, std::int64_t count, std::span<const PotentialSummary> summary);
   [[nodiscard]] PotentialStatistics statistics() const;
-  /// What is known of `count` problems from `first` on, to be put back.
+  /// Saves and restores the state of `count` problems from `first` on.
   void put_state(std::int64_t first, std::int64_t count, std::string& bytes) const;
   void take_state(std::int64_t first, std::int64_t count, std::string_view& bytes);
 
  private:
   struct Total {
     PotentialSummary found;
-    double lost = 0;  ///< what additions to the sum have lost
+    double lost = 0;  ///< sum of the rounding errors of the additions
   };
   std::vector<Total> total_;
 };
 
-/// Of V_mean, of the sum of all |V|.
+/// Bound of the error of V_mean, relative to the sum of all |V|.
 inline constexpr double mean_bound = 0x1p-52;
 
-/// Finds them again from all values of V.
+/// Computes the three numbers again from all values of V.
 class StatisticsReferee {
  public:
   explicit StatisticsReferee(std::int64_t batch);
   template <class T>
   void add(const PotentialBlock<T>& block, unsigned threads = 1);
-  /// Error over bound of a problem, once all its values were added: V_min and V_max are values themselves,
+  /// Returns error over bound for a problem, after all its values were added. V_min and V_max must equal values of V.
+  /// V_mean must fulfil
   ///     |V_mean - mean| <= mean_bound sum |V|.
   [[nodiscard]] double judge(const PotentialStatistics& statistics, std::int64_t problem) const;
-  /// As of StatisticsOfSet.
+  /// Saves and restores the state of some problems, as StatisticsOfSet does.
   void put_state(std::int64_t first, std::int64_t count, std::string& bytes) const;
   void take_state(std::int64_t first, std::int64_t count, std::string_view& bytes);
 

@@ -22,7 +22,7 @@ namespace smallbatch {
 
 namespace {
 
-/// Which of the indices [first, last) out of [0, total) the mode selects; sample=N selects floor(i total / N), i < N.
+/// The indices in [first, last) out of [0, total) that the mode selects. sample=N selects floor(i total / N) for i < N.
 class Selection {
  public:
   Selection(const VerifyMode& mode, std::int64_t total, std::int64_t first, std::int64_t last)
@@ -47,16 +47,16 @@ class Selection {
   std::vector<std::int64_t> chosen_;
 };
 
-/// A block's problem with a target that is checked.
+/// A problem of a block with at least one target to check.
 struct Problem {
-  std::int64_t problem = 0, charges = 0;  ///< at least 1 for what is counted
-  std::int64_t targets = 0, pieces = 0;   ///< that are checked
+  std::int64_t problem = 0, charges = 0;  ///< charges: at least 1, so that work is never 0
+  std::int64_t targets = 0, pieces = 0;   ///< number of targets to check, and of their pieces
   std::optional<PotentialReferee> referee;
   ReferenceStatus status;
   Beyond beyond = Beyond::no;
 };
 
-/// What is judged at a time: selected targets first .. last - 1, all of one problem.
+/// A unit of work: selected targets first .. last - 1, all of one problem.
 struct Piece {
   std::size_t problem = 0;
   std::int64_t first = 0, last = 0;
@@ -64,11 +64,11 @@ struct Piece {
   Beyond beyond = Beyond::no;
   [[nodiscard]] std::int64_t targets() const { return last - first; }
 };
-/// Some hundredths of a second of a slow core.
+/// A piece takes some hundredths of a second on a slow core.
 constexpr std::int64_t pairs_of_piece = 1 << 23, fewest_targets_of_piece = 32, most_targets_of_piece = 1 << 12;
 
-/// Tells of a block's pairs as threads judge some of them, one thread at a time: who finds another at it leaves its own
-/// to the next.
+/// Reports a block's pairs as threads judge them. Only one thread reports at a time. A thread that finds another one
+/// reporting leaves its pairs to the next report.
 class Advance {
  public:
   Advance(const PairsJudged& judged, double pairs, double pairs_to_judge)
@@ -99,7 +99,7 @@ void Verdicts::add(std::int64_t index, double error_over_its_bound) {
   const auto i = static_cast<std::size_t>(index);
   verdict[i] = std::max(verdict[i], within(error_over_its_bound, 1) ? Verdict::agreed : Verdict::disagreed);
   const double error = std::isnan(error_over_its_bound) ? infinity : error_over_its_bound;
-  // fmax ignores the NaN that says "not checked yet"
+  // fmax ignores the NaN that means "not checked yet".
   error_over_bound[i] = std::fmax(error_over_bound[i], static_cast<float>(error));
 }
 
@@ -127,8 +127,8 @@ Verdicts verify(const SolveSet& set, const SpdBlock<T>& block, double pivot_floo
                 const VerifyMode& mode, unsigned threads) {
   Verdicts verdicts(block.count);
   const Selection selected(mode, set.batch, block.first, block.first + block.count);
-  // Some at a time, as the referee likes them (solvers/reference/lanes.hpp), but all threads have some of a small
-  // block.
+  // The referee is fastest with many systems at a time (solvers/reference/lanes.hpp). In a small block, each thread
+  // gets fewer, so that all threads have work.
   constexpr std::int64_t fewest = 16, most = 64;
   const std::int64_t workers = thread_count(threads);
   const std::int64_t grain = std::clamp(selected.size() / (4 * workers) / fewest * fewest, fewest, most);
@@ -147,7 +147,7 @@ Verdicts verify(const SolveSet& set, const SpdBlock<T>& block, double pivot_floo
 template <class T>
 Verdicts verify(const PotentialSet& set, const PotentialBlock<T>& block, const PotentialOptions& options,
                 const VerifyMode& mode, unsigned threads, std::int64_t& points_checked, const PairsJudged& judged) {
-  // The block's values are one run of the set's targets, counted problem after problem.
+  // The values of a block are consecutive targets of the set, counted problem after problem.
   const std::int64_t first_target =
       set.targets_before(block.first) +
       (set.targets == TargetKind::lattice ? block.first_plane * set.shape.plane_points() : 0);
@@ -155,8 +155,8 @@ Verdicts verify(const PotentialSet& set, const PotentialBlock<T>& block, const P
                            first_target + static_cast<std::int64_t>(block.potential.size()));
   points_checked += selected.size();
 
-  // Runs of selected targets of one problem, short enough to notice an interruption between two, and for all threads to
-  // have some of a large problem. Where everything is checked, so is the status of a problem without targets.
+  // Pieces are runs of selected targets of one problem. They are short, so that an interruption is noticed soon and a
+  // large problem occupies all threads. With --verify all, the status of a problem without targets is checked too.
   std::vector<Piece> pieces;
   std::vector<Problem> problems;
   double checked_pairs = 0;
@@ -182,7 +182,7 @@ Verdicts verify(const PotentialSet& set, const PotentialBlock<T>& block, const P
     checked_pairs += static_cast<double>(charges) * static_cast<double>(problems.back().targets);
   }
 
-  // The referee prepares a problem once, for the first of its pieces, and forgets it after the last one.
+  // The referee of a problem is made with its first piece and deleted after its last one.
   std::vector<std::once_flag> prepared(problems.size());
   std::vector<std::atomic<std::int64_t>> left(problems.size());
   for (std::size_t k = 0; k < problems.size(); ++k) left[k] = problems[k].pieces;
@@ -226,7 +226,7 @@ Verdicts verify(const PotentialSet& set, const PotentialBlock<T>& block, const P
     const std::int64_t end = begin + block.target_count(p);
     Beyond beyond = problem.beyond;
     if (set.targets == TargetKind::lattice)
-      beyond = Beyond::no;  // the charges have said it
+      beyond = Beyond::no;  // status.info already says it for lattices
     else if (problem.targets < end - begin)
       beyond = std::max(beyond, stored_beyond_range(block, begin, end,
                                                     options.singular == Singular::infinite ? problem.status.info : 0));
@@ -254,7 +254,7 @@ Verdicts verify(const PairEnergySet& set, const PairEnergyBlock& block, const Pa
                 const VerifyMode& mode, unsigned threads) {
   Verdicts verdicts(block.count);
   const Selection selected(mode, set.batch, block.first, block.first + block.count);
-  // A thread for each problem, or all of them for one after the other.
+  // Each thread takes a problem. If there are few problems, all threads share each one.
   const std::int64_t workers = thread_count(threads);
   const bool is_shared = selected.size() < 4 * workers;
   parallel_for(selected.size(), 1, is_shared ? 1 : threads, [&](std::int64_t first, std::int64_t last) {
@@ -269,15 +269,15 @@ Verdicts verify(const PairEnergySet& set, const PairEnergyBlock& block, const Pa
   return verdicts;
 }
 
-/// Of one channel in one integration.
+/// Findings about one channel in one integration.
 struct CorrelationVerification::Found {
-  Comparison visibilities;  ///< none before the last piece
+  Comparison visibilities;  ///< empty before the last piece
   bool is_looked_at = false, has_bad_sample = false, is_beyond_range = false;
 };
 
 CorrelationVerification::CorrelationVerification(const CorrelationSet& set, const VerifyMode& mode, unsigned threads)
     : set_(set), mode_(mode), threads_(thread_count(threads)), channels_(static_cast<std::size_t>(set.batch)) {
-  // The sums of so many referees in memory, and no more.
+  // Fewer threads if the sums of their referees would take more than this memory.
   constexpr std::int64_t most_bytes = std::int64_t{256} << 20, bytes_of_baseline = 2 * sizeof(double) + 4;
   threads_ =
       static_cast<unsigned>(std::clamp<std::int64_t>(most_bytes / (bytes_of_baseline * set.baselines()), 1, threads_));
@@ -326,7 +326,8 @@ Verdicts CorrelationVerification::judge(const SignalBlock& block) {
   std::vector<Found> found(static_cast<std::size_t>(places));
   const auto place_of = [&](std::int64_t k) { return Place{k % block.channels, k / block.channels}; };
   if (is_piece(block, set_) || places < threads_) {
-    // Referees that wait for the next piece, or so many of a place that all threads have one.
+    // Referees are kept if they wait for the next piece. If there are few places, each has several referees, so that
+    // all threads have work.
     const std::int64_t parts = std::max<std::int64_t>(1, threads_ / places);
     referees_.resize(static_cast<std::size_t>(places * parts));
     for_each_index_on_threads(places * parts, 1, threads_, [&](std::int64_t k) {
@@ -372,7 +373,7 @@ void CorrelationVerification::judge_info(std::span<const std::int32_t> info, Ver
   for (std::size_t c = 0; c < channels_.size(); ++c) {
     const auto& [integrations, has_bad_sample, is_beyond_range] = channels_[c];
     if (integrations == 0 && !is_all) continue;
-    // Of integrations that were not looked at, more may be wrong.
+    // Integrations that were not checked may have caused a worse info.
     const bool is_right = info[c] == correlation_info(has_bad_sample, is_beyond_range) ||
                           (integrations < set_.integrations() && !has_bad_sample &&
                            (info[c] == info_signal_not_finite ||

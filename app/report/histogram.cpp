@@ -36,10 +36,11 @@ std::optional<Histogram> Magnitudes::histogram(const std::string& title, const s
   const auto found = std::find_if(counts_.begin(), counts_.end(), is_used);
   if (found == counts_.end()) return std::nullopt;
   auto first = found - counts_.begin();
-  auto last = counts_.rend() - std::find_if(counts_.rbegin(), counts_.rend(), is_used);  // one past it
+  auto last =
+      counts_.rend() - std::find_if(counts_.rbegin(), counts_.rend(), is_used);  // one past the last bin that is used
   constexpr std::int64_t most_bins = 40;
   const std::int64_t together = (last - first + most_bins - 1) / most_bins;  // bins to a bar
-  // At least a power of ten is shown, in whole bars.
+  // Shows at least a power of ten, in whole bars.
   const std::int64_t bars = std::max<std::int64_t>((last - first + together - 1) / together, bins_per_decade);
   first = std::max<std::int64_t>(0, first - (bars * together - (last - first)) / 2);
   Histogram histogram{title, unit, 0, 0, true, std::vector<std::int64_t>(static_cast<std::size_t>(bars)), "", ""};

@@ -1,4 +1,4 @@
-// How often values of a file are how large: what the charts of `report` show.
+// Distributions of the values of a file, for the charts of `report`.
 #pragma once
 
 #include <cstdint>
@@ -8,21 +8,21 @@
 
 namespace smallbatch {
 
-/// Counts of values, in bins of equal width between `low` and `high`; logarithms of ten on a logarithmic axis.
+/// Counts of values in bins of equal width between `low` and `high`. On a logarithmic axis, both are powers of ten.
 struct Histogram {
   std::string title, unit;
   double low = 0, high = 1;
   bool is_logarithmic = false;
   std::vector<std::int64_t> counts;
-  std::string caption;  ///< what is not in the bins
-  std::string things;   ///< that are counted
+  std::string caption;  ///< says which values are not in the bins
+  std::string things;   ///< the counted things, in words
 };
 
-/// Bins of a number that may have any magnitude: 8 for each power of ten, however many values there are.
+/// Distribution of numbers of any magnitude, with 8 bins for each power of ten. Memory does not grow with the values.
 class Magnitudes {
  public:
   void add(double value);
-  /// At most 40 bins; nothing without a value.
+  /// Returns at most 40 bins, or nothing if there is no value.
   [[nodiscard]] std::optional<Histogram> histogram(const std::string& title, const std::string& unit) const;
 
  private:
@@ -32,8 +32,8 @@ class Magnitudes {
   std::int64_t zeros_ = 0, negative_ = 0, infinite_ = 0, not_numbers_ = 0;
 };
 
-/// Of values that have one magnitude: 30 bins over all but their outermost hundredths, which the caption tells of.
-/// Their order is lost.
+/// Returns the distribution of values of one magnitude: 30 bins from the 1st to the 99th percentile. The caption counts
+/// the values outside. Sorts `values` in part.
 std::optional<Histogram> histogram_of(std::vector<double>& values, const std::string& title, const std::string& unit);
 
 }  // namespace smallbatch

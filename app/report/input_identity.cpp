@@ -17,13 +17,13 @@ namespace smallbatch {
 
 namespace {
 
-/// Of a file larger than all of them these pieces are hashed, evenly spread from its first byte to its last: what a
-/// changed structure, a file of another run or a broken copy would alter, in a time that does not grow with the file.
+/// A larger file is hashed in these pieces, evenly spread from its first byte to its last. They reveal a changed
+/// structure, a file of another run or a broken copy, in a time that does not grow with the file.
 constexpr std::uint64_t hash_pieces = 64, hash_piece_bytes = std::uint64_t{1} << 20;
-/// What is read before it is hashed: it stays in the core's own cache.
+/// Bytes that are read at a time before they are hashed, so that they stay in the core's cache.
 constexpr std::size_t bytes_at_once = std::size_t{1} << 17;
 
-/// "2026-11-23T07:54:11.123456789Z"
+/// Returns "2026-11-23T07:54:11.123456789Z".
 std::string time_text(const timespec& time) {
   std::tm parts{};
   gmtime_r(&time.tv_sec, &parts);
@@ -33,7 +33,7 @@ std::string time_text(const timespec& time) {
   return text.data();
 }
 
-/// False where the file ends early or cannot be read.
+/// Returns false if the file ends early or cannot be read.
 bool add_piece(int file, std::uint64_t begin, std::uint64_t count, std::vector<char>& buffer, Hash& hash) {
   while (count > 0) {
     const ::ssize_t got =
@@ -70,7 +70,7 @@ InputIdentity identify_open_file(int file) {
 }
 
 InputIdentity identify_file(const std::string& path) {
-  // A pipe's bytes are for its reader: opening it must not wait, and none is taken.
+  // Opening a pipe must not wait, and none of its bytes are read: they are for its reader.
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) return {};
   const InputIdentity identity = identify_open_file(file);
@@ -100,7 +100,7 @@ InputIdentity identify_input(const std::vector<std::string>& paths) {
 }
 
 InputGuard::InputGuard(std::string path, int descriptor) : path_(std::move(path)), descriptor_(descriptor), opened_{} {
-  constexpr double fresh_seconds = 1;  // more than the steps of any file system's clock that is met today
+  constexpr double fresh_seconds = 1;  // longer than the clock step of any common file system
   timespec now{};
   ::clock_gettime(CLOCK_REALTIME, &now);
   if (::fstat(descriptor, &opened_) != 0) opened_ = {};
@@ -117,7 +117,7 @@ InputIdentity InputGuard::identify() const {
 }
 
 void InputGuard::refuse_change(const InputIdentity& begun) const {
-  if (begun.hash.empty() && begun.bytes == 0) return;  // no file that has an identity
+  if (begun.hash.empty() && begun.bytes == 0) return;  // no regular file
   const auto refuse = [&](const std::string& why) {
     throw Error(ErrorKind::bad_input, "cannot use " + path_,
                 why + " while it was used: the results would be of no file",
@@ -126,14 +126,15 @@ void InputGuard::refuse_change(const InputIdentity& begun) const {
   struct stat now {};
   if (::fstat(descriptor_, &now) != 0) refuse("it could not be looked at");
   if (now.st_size != opened_.st_size || !is_same_time(now.st_mtim, opened_.st_mtim)) refuse("it was changed");
-  // A file that was removed or renamed is still what it was; one that took its name is not.
+  // A file that was removed or renamed is still the same file. A new file under its name is another one.
   struct stat named {};
   const bool is_named = ::stat(path_.c_str(), &named) == 0;
   if (is_named && (named.st_ino != opened_.st_ino || named.st_dev != opened_.st_dev)) refuse("it was replaced");
   const bool is_untouched = is_same_time(now.st_ctim, opened_.st_ctim);
   if (is_untouched && !is_fresh_) return;
   if (identify_open_file(descriptor_).hash != begun.hash) refuse("it was changed");
-  // Where the hash is of a part alone, or was made after that: what else explains that the file was touched?
+  // The hash settles it only if it is of the whole file and was made before the file was touched. Otherwise another
+  // reason for the touch must be found.
   const bool does_hash_tell = begun.is_as_opened && begun.hashed_bytes == begun.bytes;
   const bool is_explained = !is_named || now.st_nlink != opened_.st_nlink || now.st_mode != opened_.st_mode ||
                             now.st_uid != opened_.st_uid || now.st_gid != opened_.st_gid;

@@ -109,7 +109,7 @@ void write_notes(ResultWriter& writer, const RunOptions& options, const RunRepor
       DeviceInfo gpu;
       try {
         gpu = cuda_device(backend.device);
-      } catch (const Error&) {  // one that was lost on the way; the others have its work
+      } catch (const Error&) {  // a GPU that was lost during the run; the others did its work
         continue;
       }
       names += (names.empty() ? "" : ", ") + gpu.name;
@@ -146,7 +146,7 @@ void write_notes(ResultWriter& writer, const RunOptions& options, const RunRepor
 
 namespace {
 
-/// What people call an attribute of /provenance, in the order in which they read of it.
+/// Names of /provenance attributes for people, in reading order.
 constexpr std::pair<const char*, const char*> names_of_keys[]{{"program", "program"},
                                                               {"commit", "commit"},
                                                               {"created", "created"},

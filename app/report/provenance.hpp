@@ -1,4 +1,4 @@
-// What a file says of how it was made.
+// The provenance of files: how a file was made.
 #pragma once
 
 #include <map>
@@ -17,23 +17,23 @@
 
 namespace smallbatch {
 
-/// "HDF5 1.10.8, Eigen 3.4.0, GNU 12.2.0"
+/// Returns "HDF5 1.10.8, Eigen 3.4.0, GNU 12.2.0".
 std::string libraries_text();
 
-/// Of any file that is written here: program, command line, machine and inputs.
+/// Writes the provenance of any file: program, command line, machine and inputs.
 void write_origin(ProblemWriter& writer, const std::string& command_line, const std::vector<std::string>& inputs = {});
 void write_origin(ResultWriter& writer, const std::string& command_line, const std::vector<std::string>& inputs = {});
 
-/// Writes what all sets have come to, and /provenance.
+/// Writes the summaries of all sets, and /provenance.
 void write_notes(ResultWriter& writer, const RunOptions& options, const RunReport& report,
                  std::span<const Backend> backends, const InputIdentity& input, const std::string& command_line,
                  int ranks);
 
-/// One thing that a file says of its origin: what people call it, and what it says, fit to be shown.
+/// One fact about a file's origin: its name for people, and its value, fit to be shown.
 struct OriginLine {
   std::string name, text;
 };
-/// What /provenance of a problem or result file says, in an order to be read in; what is not known here comes last.
+/// Returns the facts of a file's /provenance in reading order. Unknown attributes come last.
 std::vector<OriginLine> origin_lines(std::map<std::string, ProvenanceValue> found);
 
 }  // namespace smallbatch

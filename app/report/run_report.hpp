@@ -1,4 +1,4 @@
-// The report of a command about the sets that it ran, merged or verified; app/report/summary.hpp says it.
+// The report of a command about the sets that it ran, merged or verified. app/report/summary.hpp puts it into words.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace smallbatch {
 
-/// A name for what computes sets of a kind, in JSON and in /provenance; and what it computes, for people.
+/// Key of what computes a kind of set, in JSON and /provenance, and the name of the kind's problems for people.
 struct ComputerOfKind {
   const char *kind, *key, *things;
 };
@@ -26,22 +26,22 @@ inline constexpr std::array<ComputerOfKind, 4> computers_of_kinds{
 struct RunReport {
   const char* command = "run";
   std::string problems, results;
-  std::string device;                            ///< what computed; empty for `verify`
-  std::map<std::string, std::string> computers;  ///< by kind of set
-  double pivot_floor = 0;                        ///< that the answers were computed with
+  std::string device;                            ///< devices that computed; empty for `verify`
+  std::map<std::string, std::string> computers;  ///< description of what computed each kind of set
+  double pivot_floor = 0;                        ///< pivot floor of the run
   std::vector<SetOutcome> sets;
   StageSeconds seconds;
-  bool is_first_rank = true;  ///< others have nothing to say
+  bool is_first_rank = true;  ///< only the first rank prints a summary
   bool on_gpus = false;
-  double problem_bytes = 0, result_bytes = 0;  ///< of the files
+  double problem_bytes = 0, result_bytes = 0;  ///< sizes of the files
   std::string verify_mode;                     ///< "all", "1 of 64", "sample=N" or "none"
-  std::string identity_digits;                 ///< of the run, where it could be gone on with
-  std::int64_t merged_shares = 0;              ///< 0: the file was not merged
-  std::int64_t blocks_taken_over = 0;          ///< that an earlier process of the run had finished
-  bool was_complete = false;  ///< nothing was done: the results of this very run were there, and tell this
+  std::string identity_digits;         ///< identity of the run; empty with several ranks, which cannot be resumed
+  std::int64_t merged_shares = 0;      ///< 0: the file was not merged
+  std::int64_t blocks_taken_over = 0;  ///< blocks that an earlier, stopped process had finished
+  bool was_complete = false;           ///< the results were there already, and this report was read from them
 
   [[nodiscard]] bool has(const char* kind) const { return std::ranges::count(sets, kind, &SetOutcome::kind) > 0; }
-  /// Empty where it is not known.
+  /// Returns the description of what computed a kind of set. Empty if unknown.
   [[nodiscard]] std::string computer(const std::string& kind) const {
     const auto found = computers.find(kind);
     return found == computers.end() ? std::string() : found->second;

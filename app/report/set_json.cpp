@@ -18,7 +18,7 @@ SetJson about(const Set& set, const SetJson& more) {
   return json;
 }
 
-/// By what pairs of charges are measured.
+/// Returns the attributes that define the interaction of two charges.
 SetJson measure(const ChargesOfSet& set) {
   return {{"softening", set.softening},
           {"cutoff", set.cutoff},

@@ -1,4 +1,4 @@
-// A set of problems as JSON, for `info` of a file and for the commands that make one.
+// A set of problems as JSON, for `info` and for the commands that make a problem file.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace smallbatch {
 
 using SetJson = nlohmann::ordered_json;
 
-/// The beginning of everything that JSON says of a set. `lane` is the older name of `kind`, and deprecated.
+/// Returns the members with which every JSON object about a set begins. `lane` is the older, deprecated name of `kind`.
 SetJson begin_set_json(const char* kind, const std::string& name, const std::string& shape, std::int64_t batch);
 
 SetJson set_json(const SolveSet& set);
@@ -19,7 +19,7 @@ SetJson set_json(const PotentialSet& set);
 SetJson set_json(const PairEnergySet& set);
 SetJson set_json(const CorrelationSet& set);
 
-/// JSON about a problem file with one set that `import` or `generate`, whose numbers have a seed, has made.
+/// Returns JSON about a problem file with one set, made by `import` or `generate`. Only generated numbers have a seed.
 template <class Options, class Set>
 SetJson json_of_made(const Options& options, const Set& set) {
   constexpr bool is_generated = requires { options.seed; };

@@ -1,17 +1,17 @@
-// Where the time of a run went.
+// Times of the stages of a run.
 #pragma once
 
 #include <chrono>
 
 namespace smallbatch {
 
-/// In seconds. The stages overlap, so they add up to more than the whole.
+/// Seconds. The stages overlap, so they may add up to more than the total.
 struct StageSeconds {
-  double start = 0;   ///< until there is something that computes
+  double start = 0;   ///< until something can compute
   double blocks = 0;  ///< while blocks are in the stages, and until their numbers are on the disk
-  double set_up = 0;  ///< all but the two: files are opened, places laid out, sets ended
+  double set_up = 0;  ///< everything else: opening files, laying out results, ending sets
   double read = 0, compute = 0, verify = 0, write = 0, total = 0;
-  double kernels = 0;  ///< of computing, on GPUs; the rest of it is copies
+  double kernels = 0;  ///< part of `compute` in kernels, on GPUs; the rest is copies
 };
 
 /// Adds the time that `work` takes to `seconds`.

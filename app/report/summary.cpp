@@ -30,13 +30,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// "3", "3 (lysozyme)"
+/// Returns "3" or "3 (lysozyme)".
 std::string index_text(const SetOutcome& set, std::int64_t index) {
   const auto label = set.labels.find(index);
   return std::to_string(index) + (label == set.labels.end() ? "" : " (" + label->second + ")");
 }
 
-/// " (at index 3, 17, ...)"
+/// Returns " (at index 3, 17, ...)".
 std::string first_failed_text(const SetOutcome& set, std::int32_t status, std::int64_t count) {
   const auto found = set.first_failed.find(status);
   if (found == set.first_failed.end()) return "";
@@ -57,7 +57,8 @@ std::string verdict_text(const SetOutcome& set) {
          index_text(set, v.worst_index) + ")";
 }
 
-/// "backward error at most 1.3 u, rcond at least 0.00023, ..."; empty where nothing was solved.
+/// Returns "backward error at most 7.7e-08 (1.3 u, u = 2^-24), rcond at least 0.00023, ...". Empty if nothing was
+/// solved.
 std::string numbers_text(const SetOutcome& set, double pivot_floor) {
   std::string text;
   if (set.worst_backward_error) text = "backward error at most " + formatted("%.3g", *set.worst_backward_error) + " u";
@@ -67,7 +68,7 @@ std::string numbers_text(const SetOutcome& set, double pivot_floor) {
   return text;
 }
 
-/// "V from -2.1 to 3.4 volt, E in volt/angstrom"; "interaction energy from -3 to -1 kT".
+/// Returns "V from -2.1 to 3.4 volt, E in volt/angstrom" or "interaction energy from -3 to -1 kT".
 std::string potential_text(const SetOutcome& set) {
   const auto range = [](const std::array<double, 2>& ends, const std::string& unit) {
     const std::string low = formatted("%.6g", ends[0]), high = formatted("%.6g", ends[1]);
@@ -83,7 +84,7 @@ std::string potential_text(const SetOutcome& set) {
   return text;
 }
 
-/// JSON has no number for what is not there, nor for a NaN: null.
+/// Returns null if there is no number. The library writes NaN as null too.
 Json optional_json(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
 Json text_json(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 Json range_json(const std::optional<std::array<double, 2>>& range, const std::string& unit) {
@@ -110,7 +111,7 @@ std::vector<Stage> stages_of(const RunReport& report) {
     work_of_unit[kind.work] += set.work;
     checked += static_cast<double>(kind.values ? set.values_checked : set.verification.checked);
   }
-  std::string unit = "systems";  // or what is more work
+  std::string unit = "systems";  // or the unit of the heaviest work that was done
   for (const char* heavier : {"complex multiply-adds", "pairs"})
     if (work_of_unit[heavier] > 0) unit = heavier;
   const double work = work_of_unit[unit];
@@ -171,7 +172,7 @@ void put_set(TextWriter& text, const RunReport& report, const SetOutcome& set) {
 }  // namespace
 
 std::string report_text(const RunReport& report) {
-  // There may be very many sets.
+  // There may be very many sets, so threads write parts of the text.
   constexpr std::int64_t sets_of_part = 1000;
   const auto count = static_cast<std::int64_t>(report.sets.size());
   std::vector<std::string> parts(static_cast<std::size_t>((count + sets_of_part - 1) / sets_of_part));
@@ -221,7 +222,7 @@ std::string report_line(const RunReport& report) {
 }
 
 std::string report_json(const RunReport& report) {
-  const bool has_run = !report.device.empty();  // not `verify`
+  const bool has_run = !report.device.empty();  // false for `verify`
   Json sets = Json::array();
   for (const SetOutcome& set : report.sets) {
     const KindWords& kind = words_of(set);
@@ -240,7 +241,7 @@ std::string report_json(const RunReport& report) {
                              {"agreed", v.agreed},
                              {"disagreed", v.disagreed},
                              {"worst_index", v.worst_index},
-                             // JSON has no infinity: null says that the worst error has no number.
+                             // JSON has no infinity. The library writes null for an infinite error.
                              {"worst_error_over_bound", v.worst_error_over_bound}};
     if (set.kind == "solve") {
       entry["worst_backward_error_in_roundoffs"] = optional_json(set.worst_backward_error);
@@ -285,7 +286,7 @@ std::string report_json(const RunReport& report) {
     json["bound_by"] = bound ? Json(bound->name) : Json(nullptr);
     json["problem_bytes"] = count_json<Json>(report.problem_bytes);
     json["result_bytes"] = count_json<Json>(report.result_bytes);
-    json["seconds"] = nullptr;  // of a merged file, which took those of its shares
+    json["seconds"] = nullptr;  // stays null for a merged file, because its shares took the time
     if (s.total > 0)
       json["seconds"] = {{"total", s.total},     {"set_up", s.set_up},   {"start", s.start},   {"read", s.read},
                          {"compute", s.compute}, {"kernels", s.kernels}, {"verify", s.verify}, {"write", s.write}};

@@ -1,4 +1,4 @@
-// What a run says on stdout: a summary for people, or the same as JSON.
+// The summary of a run on stdout: text for people, or JSON.
 #pragma once
 
 #include <string>
@@ -9,35 +9,37 @@
 namespace smallbatch {
 
 std::string report_text(const RunReport& report);
-/// All of it in one line: "r.h5: 9 problems in 2 sets, 1 failed, 8 agree with the referee".
+/// Returns one line: "r.h5: 9 problems in 2 sets, 1 failed, 8 agree with the referee".
 std::string report_line(const RunReport& report);
 std::string report_json(const RunReport& report);
 
-/// What is said of one kind of set.
+/// Words about one kind of set.
 struct KindWords {
-  const char *done, *work;  ///< what its problems are; what is done a second, for people and
-  const char* json_work;    ///< as a key
+  const char *done, *work;  ///< participle of its problems; unit of its work, for people
+  const char* json_work;    ///< unit of its work, as a JSON key
   std::string (*describe)(std::int32_t);
-  const char* values;  ///< what is compared, more than one of a problem; null: problems
+  const char* values;  ///< the values that the referee compares, if a problem has several; else null
   const char* json_values;
 };
 const KindWords& words_of(const SetOutcome& set);
 
-/// "2 pivots of 1 system raised to the floor of 1e-08, by at most 0.01 of a diagonal element"; empty where none was.
+/// Returns "2 pivots of 1 system raised to the floor of 1e-08, by at most 0.01 of a diagonal element". Empty if no
+/// pivot was raised.
 std::string repairs_text(const SetOutcome& set, double pivot_floor);
 
-/// What a run does side by side, each at its own pace.
+/// One part of a run's time. The stages run at the same time, each at its own pace.
 struct Stage {
   const char* name;
   double seconds = 0;
-  double amount = 0;  ///< what it does in them; 0 where it has no measure
+  double amount = 0;  ///< amount of work; 0 if it is not measured
   std::string unit;
   const char* remedy;
 };
 std::vector<Stage> stages_of(const RunReport& report);
-/// The longest, where it takes half of the whole time or more; else null: then no stage is what a run waits for.
+/// Returns the slowest stage, if it takes at least half of the total time; else null. Below half, no single stage
+/// determines the time.
 const Stage* bound_of(const std::vector<Stage>& stages, double total);
-/// What it does a second, in so many.
+/// Returns the amount of work per second in words, for a time of `seconds`.
 std::string stage_rate(const Stage& stage, double seconds);
 
 }  // namespace smallbatch

@@ -5,9 +5,9 @@
 namespace smallbatch {
 
 namespace {
-using smallbatch::bytes_of;  // samples and sums
+using smallbatch::bytes_of;  // for samples and sums
 std::int64_t bytes_of(ScalarType type) { return type == ScalarType::float32 ? 4 : 8; }
-/// Position and charge, and a width where there are some.
+/// Position and charge, and a width if the set has widths.
 std::int64_t bytes_per_charge(const ChargesOfSet& set) {
   return static_cast<std::int64_t>((set.is_gaussian() ? 5 : 4) * sizeof(double));
 }
@@ -21,7 +21,7 @@ std::int64_t solution_bytes(const SolveSet& set) {
          (set.shape.has_sizes ? bytes_per_size : 0);
 }
 
-/// V, and E where it is wanted.
+/// V, and E if it is wanted.
 std::int64_t bytes_per_target(const PotentialSet& set, ScalarType precision) {
   return bytes_of(precision) * (set.has_field ? 4 : 1);
 }
@@ -33,7 +33,7 @@ std::int64_t charges_of(const PotentialSet& set, std::int64_t first, std::int64_
   return set.offset[static_cast<std::size_t>(first + count)] - set.offset[static_cast<std::size_t>(first)];
 }
 
-/// Values and summary of a lattice's plane.
+/// Values and summary of a plane of a lattice.
 std::int64_t bytes_per_plane(const PotentialSet& set, ScalarType precision) {
   return set.shape.plane_points() * bytes_per_target(set, precision) +
          static_cast<std::int64_t>(sizeof(PotentialSummary));
@@ -61,12 +61,13 @@ double pairs_of_problem(const PairEnergySet& set, std::int64_t p) {
   return set.has_groups ? charges * charges / 4 : charges * (charges - 1) / 2;
 }
 
-/// Samples and flags of one channel at one time; sums and weights of one in one integration.
+/// bytes_per_time(): samples and flags of one channel at one time. bytes_per_integration(): sums and weights of one
+/// channel in one integration.
 std::int64_t bytes_per_time(const CorrelationSet& set) {
   return set.inputs * (bytes_of(set.type) + (set.has_flags ? 1 : 0));
 }
 std::int64_t bytes_per_integration(const CorrelationSet& set) { return set.baselines() * (bytes_of(set.sum()) + 4); }
-/// All of one channel in one integration.
+/// Samples, flags, sums and weights of one channel in one integration.
 std::int64_t bytes_of_whole_integration(const CorrelationSet& set) {
   return set.integrate * bytes_per_time(set) + bytes_per_integration(set);
 }
@@ -91,7 +92,7 @@ std::int64_t result_bytes(const PotentialSet& set, ScalarType precision) {
 }
 
 std::int64_t result_bytes(const PairEnergySet& set) {
-  // Index, energy and status; of charges their energies, with offsets.
+  // Index, energy and status; if wanted, the energies of charges with their offsets.
   return set.batch * (8 + 8 + 4 + bytes_per_verdict) + (set.per_charge ? 8 * (set.charges() + set.batch + 1) : 0);
 }
 
@@ -143,7 +144,7 @@ std::int64_t usual_block_bytes(const SolveSet& set, std::int64_t least, unsigned
 }
 
 std::int64_t usual_block_bytes(const CorrelationSet& set, std::int64_t least, unsigned threads) {
-  if (bytes_of_whole_integration(set) > least) return least;  // pieces do not depend on threads
+  if (bytes_of_whole_integration(set) > least) return least;  // pieces must not depend on the number of threads
   return std::max(least, std::min(set.chunk_bytes * threads, 2 * cpu_block_bytes));
 }
 
@@ -202,7 +203,7 @@ std::vector<SystemRange> cut_into_blocks(const PairEnergySet& set, std::int64_t 
 }
 
 std::vector<SignalRange> cut_into_blocks(const CorrelationSet& set, std::int64_t block_bytes) {
-  // Of a piece, where other channels are to have some of the block.
+  // The fewest times of a piece before several channels share a block, and the most channels that share one.
   constexpr std::int64_t fewest_times = 8192, most_channels = 16;
   const std::int64_t of_time = bytes_per_time(set), of_sums = bytes_per_integration(set);
   const std::int64_t whole = bytes_of_whole_integration(set);
@@ -210,14 +211,15 @@ std::vector<SignalRange> cut_into_blocks(const CorrelationSet& set, std::int64_t
   const bool are_pieces = whole > block_bytes;
   if (are_pieces) {
     const std::int64_t least = std::min(set.integrate, fewest_times) * of_time + of_sums;
-    // Also of a share with fewer channels: pieces are the same.
+    // A share with fewer channels uses this number too, so that its pieces are those of a run of everything.
     channels = std::clamp<std::int64_t>(block_bytes / least, 1, most_channels);
-    const std::int64_t bytes = block_bytes / channels;  // of a channel
+    const std::int64_t bytes = block_bytes / channels;  // bytes of a channel
     const std::int64_t most = std::max<std::int64_t>(1, std::max(bytes - of_sums, bytes / 2) / of_time);
     const std::int64_t pieces = (set.integrate - 1) / most + 1;
     times = (set.integrate - 1) / pieces + 1;
   } else {
-    // So many integrations that a channel is read at a stretch, so many channels that an integration is written at one.
+    // Enough integrations that a channel is read in one stretch of the file. The rest of the block is filled with
+    // channels, so that an integration is written in one stretch.
     constexpr std::int64_t stretch = std::int64_t{1} << 18;
     const std::int64_t all = std::max<std::int64_t>(1, set.integrations()), together = block_bytes / whole;
     const std::int64_t least =

@@ -1,5 +1,5 @@
-// How a set is cut into blocks: small enough that some of them fit in memory and that a run can be followed and
-// stopped, large enough to keep a GPU busy.
+// Cuts sets into blocks. Blocks are small, so that several fit in memory and a run can be followed and stopped. They
+// are large enough to keep a GPU busy.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,15 @@
 
 namespace smallbatch {
 
-/// A GPU that has no memory for blocks of this size is not worth going on with.
+/// Least size of blocks. A run ends if a GPU has no memory for blocks of this size.
 inline constexpr std::int64_t least_gpu_block_bytes = std::int64_t{1} << 20;
 
-/// The size of blocks that is quickest: small enough to be in a processor's cache while a GPU copies them, or large
-/// enough that all cores have many systems of each.
+/// Fastest sizes of blocks. On a GPU a block fits in the processor's cache while the GPU copies it. On the CPU a block
+/// has many systems for each core.
 inline constexpr std::int64_t gpu_block_bytes = std::int64_t{16} << 20, cpu_block_bytes = std::int64_t{64} << 20;
 
-/// Of this set, where nobody has said how much memory there is: at least `least`, as many chunks as there are threads
-/// to inflate them, and enough systems for all of them to verify, as far as that is within reason.
+/// Returns the size of the set's blocks if no memory limit is given. It is at least `least`. It grows, within limits,
+/// so that every thread has a chunk to inflate and systems to verify.
 std::int64_t usual_block_bytes(const SolveSet& set, std::int64_t least, unsigned threads, bool verifies);
 std::int64_t usual_block_bytes(const CorrelationSet& set, std::int64_t least, unsigned threads);
 
@@ -28,36 +28,37 @@ struct SystemRange {
 };
 std::vector<SystemRange> cut_into_blocks(const SolveSet& set, std::int64_t block_bytes);
 
-/// Problems [first, first + count) and of lattices their planes [first_plane, first_plane + plane_count): whole
-/// problems, or some planes of one.
+/// Problems [first, first + count). For lattices also their planes [first_plane, first_plane + plane_count): either all
+/// planes of whole problems, or some planes of one problem.
 struct PlaneRange {
   std::int64_t first = 0, count = 0, first_plane = 0, plane_count = 0;
 };
-/// Pairs of charge and point that keep all cores busy for about a second: a run can be followed and stopped.
+/// Pairs of charge and target that keep all cores busy for about a second, so that a run can be followed and stopped.
 inline constexpr double cpu_block_pairs = 4e9;
-/// The same for a GPU that nobody waits behind.
+/// Pairs of a block on a GPU, if the CPU does not verify all of them.
 inline constexpr double gpu_block_pairs = 1e12;
 
-/// At most `block_bytes` of values, charges, points and planes' summaries and `block_pairs` pairs of charge and target,
-/// but at least one plane, or one problem of other targets: a problem's points stay together, because the first one is
-/// the origin that all are counted from.
+/// Each block has at most `block_bytes` of values, charges, points and summaries of planes, and at most `block_pairs`
+/// pairs of charge and target. It has at least one plane of a lattice, or one whole problem with other targets. The
+/// points of a problem stay together because all are counted from the first one, the origin.
 std::vector<PlaneRange> cut_into_blocks(const PotentialSet& set, ScalarType precision, std::int64_t block_bytes,
                                         double block_pairs);
 
-/// Problems [first, first + count), with at most `block_bytes` of charges and energies and `block_pairs` pairs, but at
-/// least one.
+/// Each block has problems [first, first + count) with at most `block_bytes` of charges and energies, and at most
+/// `block_pairs` pairs. It has at least one problem.
 std::vector<SystemRange> cut_into_blocks(const PairEnergySet& set, std::int64_t block_bytes, double block_pairs);
 
 /// Channels [first, first + channels) and times [first_time, first_time + times).
 struct SignalRange {
   std::int64_t first = 0, channels = 0, first_time = 0, times = 0;
 };
-/// At most `block_bytes` of samples, flags, sums and weights: whole integrations of some channels, or where one of one
-/// channel is larger, pieces of one, one after the other, which depend on `block_bytes` alone. Where its sums alone are
-/// as large, a piece has half of `block_bytes` beside them.
+/// Each block has at most `block_bytes` of samples, flags, sums and weights. It has whole integrations of some
+/// channels. If an integration of one channel is larger, blocks are consecutive pieces of one integration. Pieces
+/// depend only on the set and `block_bytes`. If the sums alone take that much, the samples of a piece get half of
+/// `block_bytes` in addition.
 std::vector<SignalRange> cut_into_blocks(const CorrelationSet& set, std::int64_t block_bytes);
 
-/// Says which channels and times of its set a block is to have.
+/// Sets the channels and times of a block.
 inline void take_range(const SignalRange& range, SignalBlock& block) {
   block.first = range.first;
   block.channels = range.channels;
@@ -65,8 +66,8 @@ inline void take_range(const SignalRange& range, SignalBlock& block) {
   block.times = range.times;
 }
 
-/// Reads what the range needs, and returns its part of the set's problems_hash. The energy and hash of problems belong
-/// to the block with their first planes.
+/// Reads the problems of the range, and returns their part of the set's problems_hash. The energy and the hash of a
+/// problem belong to the block with its first plane.
 template <class T>
 std::uint64_t read_block(const ProblemReader& reader, const PotentialSet& set, const PlaneRange& range,
                          PotentialBlock<T>& block) {
@@ -93,19 +94,20 @@ inline std::uint64_t read_block(const ProblemReader& reader, const CorrelationSe
   return reader.read(set, block);
 }
 
-/// Bytes of a block's values, charges, points and planes' summaries.
+/// Returns the bytes of a block's values, charges, points and summaries of planes.
 std::int64_t bytes_per_block(const PotentialSet& set, const PlaneRange& range, ScalarType precision);
-/// Of its charges and energies; of its samples, flags, sums and weights.
+/// Returns the bytes of a block's charges and energies, or of its samples, flags, sums and weights.
 std::int64_t bytes_per_block(const PairEnergySet& set, const SystemRange& range);
 std::int64_t bytes_per_block(const CorrelationSet& set, const SignalRange& range);
 
-/// Bytes of one system with its solution and all its numbers, and of one set's results in a file.
+/// bytes_per_system(): bytes of one system with its solution and all its numbers. result_bytes(): bytes of a set's
+/// results in a file.
 std::int64_t bytes_per_system(const SolveSet& set);
 std::int64_t result_bytes(const SolveSet& set);
 std::int64_t result_bytes(const PotentialSet& set, ScalarType precision);
 std::int64_t result_bytes(const PairEnergySet& set);
 std::int64_t result_bytes(const CorrelationSet& set);
-/// Complex multiply-adds of a set or block: one for each sample of each baseline.
+/// Returns the complex multiply-adds of a set or block: one for each sample of each baseline.
 template <class Signal>
 double multiply_adds(const Signal& signal, std::int64_t channels) {
   return static_cast<double>(channels) * static_cast<double>(signal.times) *
@@ -113,9 +115,10 @@ double multiply_adds(const Signal& signal, std::int64_t channels) {
 }
 inline double multiply_adds(const CorrelationSet& set) { return multiply_adds(set, set.batch); }
 inline double multiply_adds(const SignalBlock& block) { return multiply_adds(block, block.channels); }
-/// Pairs of charges, of a set: those of groups, whose sizes it does not know, at most.
+/// Returns the number of pairs of charges. With groups it is an upper limit, because the sizes of the groups are not
+/// known.
 double pairs(const PairEnergySet& set);
-/// Pairs of target and charge.
+/// Returns the number of pairs of target and charge.
 double pairs(const PotentialSet& set);
 double pairs(const PotentialSet& set, const PlaneRange& range);
 }  // namespace smallbatch

@@ -1,5 +1,4 @@
-// Decisions of a run about its input, its output and the machine, before it begins. `run` acts on them, --dry-run
-// tells them.
+// Decisions of a run about its input, its output and the machine. `run` acts on them; --dry-run reports them.
 #pragma once
 
 #include <functional>
@@ -16,13 +15,13 @@ namespace smallbatch {
 
 struct Decision {
   Plan plan;
-  std::optional<RunReport> complete;  ///< what the results tell, where they are there and nothing is to be done
+  std::optional<RunReport> complete;  ///< the report of complete results, if nothing is left to be done
   double start_seconds = 0;           ///< until the devices were found
 };
 
-/// Throws what a run would be refused for. Where this process runs its share alone, `reader` has that share from then
-/// on; of several ranks, this one is `ranks.index` of `ranks.count`, and shares GPUs with its neighbours. `input` says
-/// what the problem file is, which may take a while.
+/// Decides, and throws everything for which a run would be refused. If this process runs a share by itself, `reader`
+/// has only that share afterwards. With several ranks, this one is `ranks.index` of `ranks.count`. The ranks on this
+/// machine, `neighbours`, share its GPUs. The call input() identifies the problem file, which may take a while.
 Decision decide(const RunOptions& options, ProblemReader& reader, const std::function<InputIdentity()>& input,
                 const Share& ranks = {}, const Share& neighbours = {});
 

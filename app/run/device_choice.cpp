@@ -15,7 +15,7 @@ std::string device_text(const DeviceInfo& device) {
          device.runtime_version + ", driver supports " + device.driver_version + ")";
 }
 
-/// Whether a driver is there, which takes no time to see. CUDA itself takes a while to begin.
+/// Returns whether a GPU driver is there. This check takes no time, while CUDA takes a while to start.
 bool may_have_gpu() {
   std::error_code unknown;
   return std::filesystem::exists("/dev/nvidiactl", unknown) || std::filesystem::exists("/dev/dxg", unknown);
@@ -42,7 +42,7 @@ DeviceChoice choose_device(const DeviceRequest& request, unsigned threads, Instr
     } else if (indices.empty() && request.kind == Kind::automatic) {
       choice.note = list.why_none;
     } else if (indices.empty()) {
-      indices.push_back(0);  // which says why there is none
+      indices.push_back(0);  // using it gives the error that says why there is none
     }
     backend.kind = BackendKind::cuda;
     for (const int index : indices) {
@@ -60,7 +60,7 @@ DeviceChoice choose_device(const DeviceRequest& request, unsigned threads, Instr
 }
 
 namespace {
-/// Each once.
+/// Describes all computers, each description once.
 template <class Computer>
 std::string describe_all(const std::vector<Computer>& computers) {
   std::string text, last;

@@ -1,4 +1,4 @@
-// --device: from what was asked for to backends that exist, and what computes on them.
+// The option --device: finds the backends that it asks for, and makes the objects that compute on them.
 #pragma once
 
 #include <cstdint>
@@ -18,29 +18,29 @@
 namespace smallbatch {
 
 struct DeviceChoice {
-  std::vector<Backend> backends;  ///< one, or some GPUs
+  std::vector<Backend> backends;  ///< one backend, or several GPUs
   std::string description;        ///< "NVIDIA H200 (cuda:0, ...)", one after the other, or "16 CPU threads"
-  std::string note;               ///< why `auto` took the CPU, in words; empty otherwise
+  std::string note;               ///< why `auto` chose the CPU; empty otherwise
 };
 
-/// auto: the first GPU, or else the CPU where there is none or `prefer_cpu` says that it is quicker. Throws
-/// Error(no_device) where a GPU was asked for by name and is not there.
+/// Chooses the backends. With auto, the first GPU is chosen. Without a GPU, or with `prefer_cpu`, the CPU computes.
+/// Throws Error(no_device) if a GPU that was named is not there.
 ///
 /// Processes on one machine share its GPUs: this one is `neighbours.index` of `neighbours.count`.
 DeviceChoice choose_device(const DeviceRequest& request, unsigned threads, InstructionSet instruction_set,
                            bool prefer_cpu, const Share& neighbours = {});
 
-/// What computes: one of each kind for each device, or two for each GPU, one of which copies while the other one
-/// computes. Pair energies and correlators are there where the sets ask for them.
+/// Objects that compute: one of each kind for each device. A GPU has two of each, so that one copies while the other
+/// computes. Pair energies and correlators exist only if a set needs them.
 struct Computers {
   std::vector<std::unique_ptr<SpdSolver>> solvers;
   std::vector<std::unique_ptr<Potential>> potentials;
   std::vector<std::unique_ptr<PairEnergy>> pair_energies;
   std::vector<std::unique_ptr<Correlator>> correlators;
 
-  /// Of all of them.
+  /// Returns the seconds of all objects together.
   [[nodiscard]] double kernel_seconds() const;
-  /// All that compute a kind of set: "cuda:0 auto, cuda:1 auto".
+  /// Describes the objects that compute a kind of set: "cuda:0 auto, cuda:1 auto".
   [[nodiscard]] std::string description(std::string_view kind) const;
 };
 std::int64_t computers_for(const DeviceChoice& device);

@@ -68,7 +68,7 @@ std::string dry_run(const RunOptions& options) {
                   {"verify", verify},
                   {"result_bytes", bytes}});
   });
-  plan.blocks_in_memory = most_blocks;  // of these sets
+  plan.blocks_in_memory = most_blocks;  // as many as these sets need
   const bool is_estimated = plan.device.backends.front().kind != BackendKind::reference;
   for (const std::string& words : plan_words(plan, options.device)) text << words << "\n";
   text << "memory of the blocks: at most " << bytes_text(static_cast<double>(memory_bytes)) << "\n";

@@ -1,4 +1,4 @@
-// run --dry-run: what a run would do.
+// run --dry-run: reports what a run would do.
 #pragma once
 
 #include <string>
@@ -7,7 +7,8 @@
 
 namespace smallbatch {
 
-/// Decides all that a run decides, and refuses what it would refuse, but computes and writes nothing. For stdout.
+/// Makes every decision of a run and refuses everything that a run refuses. It computes and writes nothing. Returns the
+/// text for stdout.
 std::string dry_run(const RunOptions& options);
 
 }  // namespace smallbatch

@@ -12,7 +12,7 @@ namespace {
 
 constexpr double gpu_start = 0.35, bytes_per_second = 40e9;
 
-/// Of float32 with AVX-512, which the figures below are of.
+/// Slowness relative to AVX-512 with float32. The figures below were measured with these.
 double slowness(InstructionSet instruction_set) {
   const bool best = instruction_set == InstructionSet::best;
   if (instruction_set == InstructionSet::avx512 || (best && processor_has_avx512())) return 1;
@@ -20,7 +20,7 @@ double slowness(InstructionSet instruction_set) {
   return 6;
 }
 
-/// Of what the mode checks of `total` systems or targets.
+/// Returns the share of `total` systems or targets that the mode checks.
 double share_of(const VerifyMode& verify, std::int64_t total) {
   using Kind = VerifyMode::Kind;
   if (verify.kind == Kind::none) return 0;
@@ -28,7 +28,7 @@ double share_of(const VerifyMode& verify, std::int64_t total) {
   return static_cast<double>(verify.sample) / static_cast<double>(total);
 }
 
-/// The mean of cost(rows) over a set's systems.
+/// Returns the mean of cost(rows) over a set's systems.
 template <class Cost>
 double mean_over_sizes(const SolveSet& set, const Cost& cost) {
   if (!set.shape.has_sizes) return cost(set.shape.n);
@@ -41,7 +41,7 @@ double mean_over_sizes(const SolveSet& set, const Cost& cost) {
   return systems > 0 ? sum / systems : 0;
 }
 
-/// Of systems that differ in size all n rows are copied.
+/// All n rows of each system are copied, even of smaller ones.
 void add(Estimate& job, const SolveSet& set, ScalarType /*precision*/, const VerifyMode& verify, double slowness) {
   const double n = set.shape.n, batch = static_cast<double>(set.batch), rhs = set.shape.nrhs;
   const bool is_double = set.type == ScalarType::float64, inverse = set.shape.wants_inverse();
@@ -57,7 +57,7 @@ void add(Estimate& job, const SolveSet& set, ScalarType /*precision*/, const Ver
   job.read += bytes / bytes_per_second;
 }
 
-/// The cost of a pair relative to point charges, about alike on all backends and for the referee.
+/// Cost of a pair relative to point charges. It is about the same on all backends and for the referee.
 double cost_of_pair(const ChargesOfSet& set) { return set.is_gaussian() ? 5 : set.screening_length > 0 ? 3 : 1; }
 
 void add(Estimate& job, const PotentialSet& set, ScalarType precision, const VerifyMode& verify, double slowness) {
@@ -73,7 +73,7 @@ void add(Estimate& job, const PotentialSet& set, ScalarType precision, const Ver
 
 void add(Estimate& job, const PairEnergySet& set, ScalarType precision, const VerifyMode& verify, double slowness) {
   const bool is_double = precision == ScalarType::float64;
-  // Potentials of one group at the other, or of each at each.
+  // Potentials of one group at the other, or of each charge at all others.
   const double work = pairs(set) * cost_of_pair(set), potentials = work * (set.has_groups && !set.per_charge ? 1 : 2);
   const double charges = 32 * static_cast<double>(set.charges());
   job.cpu += potentials * slowness / (is_double ? 0.9e9 : 3.5e9);

@@ -1,6 +1,6 @@
-// What a job takes, before it is done: from what was measured of each kind of work (bench/RESULTS.md), right to a
-// factor of about two. It decides what --device auto takes and how much --verify auto checks, and nothing about any
-// number.
+// Estimates of how long a job takes, right to within a factor of about two. They come from measurements of each kind of
+// work (bench/RESULTS.md). They decide the device of --device auto and the share that --verify auto checks. They do not
+// change any number in the results.
 #pragma once
 
 #include <cstddef>
@@ -11,36 +11,36 @@
 
 namespace smallbatch {
 
-/// Seconds.
+/// Seconds that the parts of a job take.
 struct Estimate {
-  double cpu = 0;      ///< of one core, to compute on the cpu backend
-  double gpu = 0;      ///< of one GPU, once it has begun, to compute and to copy
-  double referee = 0;  ///< of one core, to verify
-  double read = 0;     ///< to read the file from memory
+  double cpu = 0;      ///< one core computes on the cpu backend
+  double gpu = 0;      ///< one GPU, once started, copies and computes
+  double referee = 0;  ///< one core verifies
+  double read = 0;     ///< reads the file from memory
 
-  /// Of one of so many equal parts.
+  /// Returns the estimate of one of `parts` equal parts.
   [[nodiscard]] Estimate part(int parts) const { return {cpu / parts, gpu / parts, referee / parts, read / parts}; }
 };
 
-/// `referee` is of what `verify` checks, with auto of everything.
+/// Estimates a job. The member `referee` is for the answers that `verify` checks. With auto it is for all answers.
 Estimate estimate(const ProblemReader& reader, ScalarType precision, const VerifyMode& verify,
                   InstructionSet instruction_set);
 
-/// Until all is computed and this share of it verified: on `threads` cores; on GPUs, each of which takes a third of a
-/// second to begin, with as many cores to verify.
+/// Returns the seconds until everything is computed and `verified_share` of it is verified. The CPU uses `threads`
+/// cores for both. GPUs compute while `threads` cores verify; starting a GPU takes a third of a second.
 double seconds_on_cpu(const Estimate& job, double verified_share, unsigned threads);
 double seconds_on_gpus(const Estimate& job, std::size_t gpus, double verified_share, unsigned threads);
 
-/// Whether one GPU, which takes a third of a second to begin, is done before `threads` cores are; both verify, with
-/// `auto_verify` as much as is affordable.
+/// Returns whether one GPU, with its start of a third of a second, finishes before `threads` cores do. Both verify;
+/// with `auto_verify` the affordable share.
 bool is_gpu_quicker(const Estimate& job, bool auto_verify, unsigned threads);
 
-/// The share of the answers that --verify auto checks: 1, or the largest 1 / 2^k with which that takes no more than ten
-/// times the computing and two seconds.
+/// Returns the share of the answers that --verify auto checks: 1, or the largest 1 / 2^k that is affordable.
+/// Verification is affordable if it takes no more than ten times the computing plus two seconds.
 double affordable_share(const Estimate& job, bool on_gpu, unsigned threads);
 
-/// What a mode becomes for a set of `total` systems or targets, where auto checks that share, and the set is one of so
-/// many parts.
+/// Returns the mode for a set of `total` systems or targets. auto becomes a sample of `share`. If the set is one of
+/// `parts` parts, a sample is divided among the parts.
 VerifyMode mode_for(const VerifyMode& mode, std::int64_t total, double share, int parts = 1);
 
 }  // namespace smallbatch

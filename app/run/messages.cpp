@@ -15,13 +15,13 @@ namespace {
 
 using JsonTree = nlohmann::json;
 
-// CBOR (RFC 8949) rather than text: names need not be UTF-8, and numbers stay what they are. Written here, since a run
-// of very many sets writes a message for each of them, and a tree of JSON takes tens of microseconds; read by the
-// library.
+// Writes CBOR (RFC 8949). Unlike JSON text, it takes names that are not UTF-8 and keeps numbers exactly. The library
+// reads these messages but does not write them. A run writes one for each of its many sets, and building a tree of JSON
+// takes tens of microseconds.
 class Cbor {
  public:
   Cbor() = default;
-  /// `memory` is written over.
+  /// Reuses `memory`, whose text is lost.
   explicit Cbor(std::string memory) : bytes_(std::move(memory)) { bytes_.clear(); }
   Cbor& operator<<(std::string_view text) {
     head(3, text.size());
@@ -49,7 +49,7 @@ class Cbor {
     head(4, 2);
     return *this << both.first << both.second;
   }
-  /// Arrays, and maps as arrays of pairs.
+  /// Writes an array. A map becomes an array of pairs.
   template <std::ranges::sized_range Values>
   Cbor& operator<<(const Values& values) {
     head(4, std::ranges::size(values));
@@ -61,7 +61,7 @@ class Cbor {
     bytes_ += bytes;
     return *this;
   }
-  /// Of any number of members, names and values in turn; up to end().
+  /// Begins a map of any number of members: names and values in turn, until end().
   Cbor& begin_map() { return add('\xBF'); }
   Cbor& begin_array() { return add('\x9F'); }
   Cbor& end() { return add('\xFF'); }
@@ -72,7 +72,7 @@ class Cbor {
     bytes_ += byte;
     return *this;
   }
-  /// The highest byte first.
+  /// Writes the highest byte first.
   void put(std::uint64_t number, int count) {
     for (int i = count - 1; i >= 0; --i) bytes_ += static_cast<char>(number >> (8 * i) & 0xFF);
   }
@@ -109,7 +109,7 @@ void put(Cbor& cbor, const SetOutcome& set, std::int64_t start) {
   cbor.end();
 }
 
-/// Of a share that has the members of `set` that do not depend on which problems they are.
+/// Returns the outcome of a share. Members that are the same for all shares are those of `set`.
 SetOutcome outcome_of(const SetOutcome& set, const JsonTree& json) {
   SetOutcome more = set;
   more.failed = json.at("failed").get<std::map<std::int32_t, std::int64_t>>();

@@ -1,5 +1,5 @@
-// What the ranks of a run tell each other, and a run the one that goes on with it, as text: where everything lies in
-// the results, and what became of shares and blocks.
+// Messages between the ranks of a run, and from a run to the run that resumes it. They say where everything lies in the
+// result file, and the outcomes of shares and blocks.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace smallbatch {
 std::string to_message(const OutputLayout& layout);
 OutputLayout layout_of(const std::string& message);
 
-/// Of a rank: its sets, where each begins in the whole one, and its seconds.
+/// Outcome of one rank: its sets, the index of each one's first problem in the whole set, and its seconds.
 struct ShareOutcome {
   std::vector<SetOutcome> sets;
   std::vector<std::int64_t> starts;
@@ -24,28 +24,28 @@ struct ShareOutcome {
   WrittenElements written;
 };
 std::string to_message(const ShareOutcome& outcome);
-/// Adds what a message says to `outcome`: counts add up, of the seconds the longest stay.
+/// Adds the outcome in a message to `outcome`. Counts add up; seconds become those of the slowest rank.
 void add_message(ShareOutcome& outcome, const std::string& message);
 
-/// What decides the results of a run and its blocks: what it is called, and what it is.
+/// Everything that determines the results of a run and its blocks: names and values.
 using RunIdentity = std::vector<std::pair<std::string, std::string>>;
 std::string to_message(const RunIdentity& identity);
 RunIdentity run_identity_of(const std::string& message);
 
-/// A block of a run that is in the result file, and what was known of its set once it was.
+/// Finished blocks of a run, which are in the result file, and the state of their set after them.
 struct FinishedBlock {
   std::string set;  ///< "/solve/name"
-  /// The first and the last of the blocks that are finished with it: those since the last one that was told of.
+  /// First and last of the blocks that are finished with this record: all those since the previous record.
   std::int64_t first_block = 0, last_block = 0;
-  std::vector<std::int64_t> ranges;   ///< which problems of the set they have, as numbers
-  std::vector<WrittenRange> written;  ///< of them all
-  std::string judged, counted;        ///< as tallies put it
-  std::uint64_t problems_hash = 0;    ///< of the outcome: of these problems and those before them
+  std::vector<std::int64_t> ranges;   ///< numbers that name the problems of these blocks
+  std::vector<WrittenRange> written;  ///< ranges of datasets that hold the results of all these blocks
+  std::string judged, counted;        ///< states of the tallies
+  std::uint64_t problems_hash = 0;    ///< hash of all problems of the set up to these blocks
 };
-/// `memory`: an earlier message, or nothing.
+/// Returns the message. `memory` is an earlier message, reused, or empty.
 std::string to_message(const FinishedBlock& finished, const SetOutcome& outcome, std::string memory = {});
 FinishedBlock finished_block_of(const std::string& message);
-/// `outcome`, as it is when its set begins, becomes what it was with the block.
+/// Replaces `outcome`, which is that of a set before its first block, by the outcome after these blocks.
 void restore(SetOutcome& outcome, const std::string& message);
 
 }  // namespace smallbatch

@@ -1,5 +1,5 @@
-// A run from the opening of its files to the name of its results. One file, because each step hands the next what it
-// made.
+// A run, from opening its files to giving its results their name. It is one file because each step uses what the step
+// before has made.
 #include "app/run/pipeline.hpp"
 #include "app/cli/option_texts.hpp"
 #include "app/run/decision.hpp"
@@ -49,7 +49,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Has the memory ready for the blocks of the first set while a GPU begins.
+/// Allocates the blocks of the first set while a GPU starts.
 void touch_blocks(const SolveSet& set, const Plan& plan, BlockMemory& memory) {
   const auto ranges = blocks_of(plan, set);
   if (ranges.empty()) return;
@@ -61,7 +61,7 @@ void touch_blocks(const SolveSet& set, const Plan& plan, BlockMemory& memory) {
   set.type == ScalarType::float32 ? touch(float{}) : touch(double{});
 }
 
-/// What is decided about a set, for -v.
+/// Logs the decisions about a set, for -v.
 template <class Set>
 void say_decisions(const Plan& plan, const Set& set) {
   const BlocksOfSet blocks = measure_blocks(plan, set);
@@ -70,14 +70,14 @@ void say_decisions(const Plan& plan, const Set& set) {
                 verify_mode_name(verify_mode_of(plan, set)));
 }
 
-/// 0 where it is not known.
+/// Returns the size of a file, or 0 if it is unknown.
 double bytes_of_file(const std::string& path) {
   std::error_code unknown;
   const auto bytes = std::filesystem::file_size(path, unknown);
   return unknown ? 0 : static_cast<double>(bytes);
 }
 
-/// What became of the shares of all ranks, at rank 0; returns what the others have written.
+/// Collects the outcomes of all ranks at rank 0. Returns what the other ranks have written.
 WrittenElements gather_outcomes(const Ranks& ranks, const ProblemReader& reader, const WrittenElements& written,
                                 RunReport& report) {
   ShareOutcome mine{report.sets, {}, report.seconds, written};
@@ -89,7 +89,7 @@ WrittenElements gather_outcomes(const Ranks& ranks, const ProblemReader& reader,
   return mine.written;
 }
 
-/// A run: its input, what is decided about it, what computes it, and where it is written.
+/// A run: its input, its plan, the objects that compute, and its output.
 class Pipeline {
  public:
   Pipeline(const RunOptions& options, const std::string& command_line);
@@ -116,25 +116,25 @@ class Pipeline {
   Clock::time_point start_ = Clock::now();
   RunReport report_;
   std::exception_ptr cannot_open_;
-  // The child that reads the file's structure is there before MPI and CUDA are.
+  // Made before MPI and CUDA start, because it forks the process that reads the file's structure.
   std::unique_ptr<ProblemReader> reader_;
   Ranks ranks_;
   std::optional<InputGuard> guard_;
   std::shared_future<InputIdentity> input_;
   Remains remains_;
-  std::vector<std::string> shapes_;  ///< of the whole sets, in words, where ranks have shares of them
+  std::vector<std::string> shapes_;  ///< shapes of the whole sets in words, if ranks have shares of them
   BlockMemory memory_;
   Plan plan_;
-  std::optional<OutputFile> output_;  ///< until the writer has it
-  bool goes_on_ = false;              ///< with what the journal knows
+  std::optional<OutputFile> output_;  ///< empty once the writer has it
+  bool goes_on_ = false;              ///< the run resumes from the journal
   std::string journal_path_;
   Computers computers_;
   std::optional<ResultWriter> writer_;
   std::unique_ptr<RunJournal> journal_;
-  WrittenElements written_;  ///< by this rank, which is not the first
+  WrittenElements written_;  ///< written by this rank, unless it is the first
 };
 
-/// Null where it cannot be opened; then `failure` is why.
+/// Opens the problem file. If this fails, returns null and stores the reason in `failure`.
 std::unique_ptr<ProblemReader> open_problems(const RunOptions& options, std::exception_ptr& failure) {
   try {
     return std::make_unique<ProblemReader>(options.problems, thread_count(options.threads));
@@ -155,7 +155,7 @@ Pipeline::Pipeline(const RunOptions& options, const std::string& command_line)
   report_.pivot_floor = options.spd.pivot_floor;
 }
 
-/// The input, which all ranks have to have, and what kind of job it is.
+/// Opens the input on all ranks, and begins to hash it.
 void Pipeline::open() {
   ranks_.agree(cannot_open_);
   guard_.emplace(options_.problems, reader_->descriptor());
@@ -167,7 +167,7 @@ void Pipeline::open() {
   if (are_many()) for_each_set(reader_->sets(), [&](const auto& set) { shapes_.push_back(shape_words(set)); });
 }
 
-/// What the run does, before it begins: on what, in which blocks, and whether there is anything to be done.
+/// Decides before the run begins: on which device, in which blocks, and whether anything is left to be done.
 void Pipeline::decide() {
   Decision decision = smallbatch::decide(options_, *reader_, [this] { return input_.get(); }, of_all_ranks(),
                                          {ranks_.local_rank(), ranks_.local_size()});
@@ -189,7 +189,7 @@ void Pipeline::decide() {
   for (const std::string& words : plan_words(plan_, options_.device)) spdlog::debug("{}", words);
 }
 
-/// Has the output to itself, and knows whether it goes on with what is there.
+/// Locks the output, and finds out whether to resume what is there.
 void Pipeline::take_place() {
   if (!ranks_.is_first()) return;
   output_.emplace(options_.results, options_.overwrite, OutputFile::Leftover::kept);
@@ -207,16 +207,16 @@ void Pipeline::take_place() {
         options_.results);
 }
 
-/// The file has a place for every number, and there is something that computes them.
+/// Gives every number a place in the result file, and makes the objects that compute.
 void Pipeline::lay_out() {
-  // A GPU takes a while to begin, in which the results are laid out.
+  // A GPU takes a while to start. The results are laid out meanwhile.
   std::future<Computers> beginning = async_if_possible([&] {
     Computers made;
     timed(report_.seconds.start, [&] { made = make_computers(plan_.device, options_.spd, reader_->sets()); });
     return made;
   });
   if (ranks_.is_first()) {
-    writer_.emplace(std::move(*output_), goes_on_, 1);  // writes to one file wait for each other
+    writer_.emplace(std::move(*output_), goes_on_, 1);  // one thread: writes to one file wait for each other
     if (goes_on_) remains_.are_kept(*writer_);
     for (const SolveSet& set : reader_->solve_sets()) writer_->add(set);
     for (const PotentialSet& set : reader_->potential_sets()) writer_->add(set, options_.precision);
@@ -234,7 +234,7 @@ void Pipeline::lay_out() {
   writer_->note_written();
 }
 
-/// Every rank writes its share where the first one has laid it out.
+/// Tells all ranks the layout of the result file. Each rank then writes its share into it.
 void Pipeline::share_layout() {
   std::string layout;
   do_on_all(ranks_, [&] {
@@ -257,7 +257,7 @@ void Pipeline::name_computers() {
   }
 }
 
-/// The journal counts in blocks of the size that they had.
+/// Stops the journal, because it counts in blocks of the former size.
 void Pipeline::forget_journal(Run& all) {
   if (!journal_) return;
   spdlog::warn("If this run is stopped, it cannot be gone on with (--resume): its blocks are no longer the same.");
@@ -267,7 +267,7 @@ void Pipeline::forget_journal(Run& all) {
   remains_.are_removed(*writer_);
 }
 
-/// All blocks of all sets, or of this rank's share of them.
+/// Runs all blocks of all sets, or of this rank's share of them.
 void Pipeline::run_sets() {
   StageThreads threads(computers_.solvers.size());
   if (plan_.on_gpus) memory_.lock_with(cuda_page_lock());
@@ -281,7 +281,7 @@ void Pipeline::run_sets() {
     });
   } catch (const Error& error) {
     if (ranks_.is_first() && (error.kind() == ErrorKind::bad_input || error.kind() == ErrorKind::missing_file))
-      remains_.are_removed(*writer_);  // going on would meet the same
+      remains_.are_removed(*writer_);  // a resumed run would fail in the same way
     throw;
   }
   if (journal_) report_.blocks_taken_over = journal_->taken_over();
@@ -294,7 +294,7 @@ void Pipeline::run_sets() {
   writer_.reset();
 }
 
-/// All numbers are on the disk from then on.
+/// Puts all numbers on the disk.
 void Pipeline::flush() {
   double spent = 0;
   timed(spent, [&] { writer_->flush(); });
@@ -302,11 +302,11 @@ void Pipeline::flush() {
   report_.seconds.blocks += spent;
 }
 
-/// The results get their name, unless they are of what is no longer there.
+/// Gives the results their name, unless the problem file has changed meanwhile.
 void Pipeline::commit(const WrittenElements& written_by_others) {
   if (!ranks_.is_first()) return;
   if (are_many()) writer_->others_have_written(written_by_others);
-  // The file and the summary say the same: the time until all numbers are on the disk.
+  // The file and the summary give the same time: until all numbers are on the disk.
   flush();
   StageSeconds& seconds = report_.seconds;
   seconds.total = std::chrono::duration<double>(Clock::now() - start_).count();

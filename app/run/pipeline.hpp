@@ -1,4 +1,4 @@
-// The main job: problems.h5 -> read -> solve or evaluate -> verify -> results.h5, block by block.
+// The main command: problems.h5 -> read -> compute -> verify -> results.h5, block by block.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace smallbatch {
 
-/// Runs every set of options.problems and writes options.results, which appears only when it is whole.
+/// Runs every set of options.problems and writes options.results. The result file appears only once it is complete.
 RunReport run(const RunOptions& options, const std::string& command_line);
 
 }  // namespace smallbatch

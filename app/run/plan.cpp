@@ -12,10 +12,10 @@ namespace smallbatch {
 
 namespace {
 
-/// "all", "1 of 64"
+/// Returns "all" or "1 of 64".
 std::string share_name(double share) { return share < 1 ? "1 of " + std::to_string(std::llround(1 / share)) : "all"; }
 
-/// What a sample is of.
+/// Returns the number of answers of a set, of which a sample takes some.
 std::int64_t answers(const SolveSet& set) { return set.batch; }
 std::int64_t answers(const PotentialSet& set) { return set.targets_before(set.batch); }
 std::int64_t answers(const PairEnergySet& set) { return set.batch; }
@@ -26,7 +26,7 @@ VerifyMode mode_of(const Plan& plan, const Set& set) {
   return mode_for(plan.verify, answers(set), plan.verified_share, plan.parts);
 }
 
-/// Where every answer is verified, the CPU works through each pair too.
+/// If every answer is verified, the CPU computes each pair too, so blocks must be smaller.
 template <class Set>
 double block_pairs(const Plan& plan, const Set& set) {
   const bool gpu_alone = plan.on_gpus && mode_of(plan, set).kind != VerifyMode::Kind::all;
@@ -74,7 +74,7 @@ Plan make_plan(const RunOptions& options, const Estimate& job, int parts, const 
 bool take_smaller_blocks(Plan& plan) {
   if (!plan.on_gpus || plan.block_bytes / 2 < least_gpu_block_bytes) return false;
   plan.block_bytes /= 2;
-  plan.is_memory_limited = true;  // sets want no larger ones
+  plan.is_memory_limited = true;  // otherwise some sets would choose larger blocks
   return true;
 }
 

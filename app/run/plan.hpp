@@ -1,4 +1,4 @@
-// What a run is going to do, before it does it: on what, in which blocks, and how much of it is verified.
+// The plan of a run: on which device, in which blocks, and how much is verified.
 #pragma once
 
 #include <cstdint>
@@ -13,31 +13,32 @@
 namespace smallbatch {
 
 struct Plan {
-  VerifyMode verify;  ///< as it was asked for
+  VerifyMode verify;  ///< as asked for
   ScalarType precision = ScalarType::float32;
-  bool is_memory_limited = false;  ///< somebody has said how much there is
+  bool is_memory_limited = false;  ///< --memory is given, or a GPU had no memory for larger blocks
   unsigned threads = 1;
-  int parts = 1;  ///< that the sets are one of each
-  Estimate job;   ///< of this part
+  int parts = 1;  ///< number of equal parts of the sets; the run has one of them
+  Estimate job;   ///< estimate for this part
   DeviceChoice device;
   bool on_gpus = false;
-  double verified_share = 1;     ///< by --verify auto
+  double verified_share = 1;     ///< with --verify auto
   std::string verify_mode;       ///< "all", "1 of 64", "sample=N" or "none"
-  std::int64_t block_bytes = 0;  ///< that a block is to have; sets may want larger ones
+  std::int64_t block_bytes = 0;  ///< intended size of a block; some sets choose larger ones
   std::int64_t blocks_in_memory = 0;
 
-  /// With all of its verification, right to a factor of about two, of what is in memory already.
+  /// Returns the estimated time with all verification, for a file that is in memory. It is right to within a factor of
+  /// about two.
   [[nodiscard]] double seconds() const;
 };
 
-/// `job` is of one of so many parts. Throws as choose_device does.
+/// Makes the plan. `job` is the estimate for one of `parts` parts. Throws as choose_device does.
 Plan make_plan(const RunOptions& options, const Estimate& job, int parts, const Share& neighbours = {});
 
-/// Halves the blocks, after a GPU had no memory for one of them; false where they are as small as they are to be, or no
-/// GPU computes them.
+/// Halves the blocks, after a GPU had no memory for one of them. Returns false if no GPU computes, or if blocks must
+/// not become smaller.
 bool take_smaller_blocks(Plan& plan);
 
-/// Sentences for who wants to know: on what it runs and why, in which blocks, how much is verified.
+/// Describes the plan in sentences: the device and why it was chosen, the blocks, how much is verified.
 std::vector<std::string> plan_words(const Plan& plan, const DeviceRequest& request);
 
 VerifyMode verify_mode_of(const Plan& plan, const SolveSet& set);
@@ -50,7 +51,7 @@ std::vector<PlaneRange> blocks_of(const Plan& plan, const PotentialSet& set);
 std::vector<SystemRange> blocks_of(const Plan& plan, const PairEnergySet& set);
 std::vector<SignalRange> blocks_of(const Plan& plan, const CorrelationSet& set);
 
-/// Of a set: how many blocks, and the bytes of the largest one.
+/// Number of blocks of a set, and bytes of the largest one.
 struct BlocksOfSet {
   std::int64_t count = 0, largest_bytes = 0;
 };

@@ -7,7 +7,7 @@ namespace smallbatch {
 
 namespace {
 
-/// 0 where there is none.
+/// Returns the number in an environment variable, or 0.
 int number_in(const char* name) {
   const char* const text = std::getenv(name);
   return text ? std::atoi(text) : 0;
@@ -19,10 +19,11 @@ int launched_processes() {
   int most = 1;
   for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS"})
     most = std::max(most, number_in(name));
-  // Some launchers tell a process its own number alone.
+  // Some launchers tell a process only its own rank.
   for (const char* name : {"PMIX_RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "SLURM_PROCID"})
     if (const int rank = number_in(name); rank > 0) most = std::max(most, rank + 1);
-  // A batch script knows the number of tasks, too, which it may start later: it is no step, or one of a single task.
+  // Slurm gives the number of tasks to a batch script too, which may start them later. The script is not a step, or is
+  // a step with a single task.
   const bool is_step = std::getenv("SLURM_STEP_ID") || number_in("SLURM_PROCID") > 0;
   if (is_step && !std::getenv("SLURM_STEP_NUM_TASKS")) most = std::max(most, number_in("SLURM_NTASKS"));
   return most;

@@ -1,4 +1,5 @@
-// The processes of a run: one, or those that mpirun has started (ranks_mpi.cpp; a build without MPI: ranks_alone.cpp).
+// The processes of a run: one, or those that mpirun has started. ranks_mpi.cpp implements them; a build without MPI has
+// ranks_alone.cpp.
 #pragma once
 
 #include <exception>
@@ -8,18 +9,18 @@
 
 namespace smallbatch {
 
-/// Thrown on every rank but the first where one has failed. The first one says why and has the exit code; these end
-/// with 0, because a launcher that sees another one ends the first before it has spoken.
+/// Thrown on every rank except the first, after some rank has failed. The first rank reports the error and has its exit
+/// code. The others exit with 0, because a launcher that sees another code ends the first rank before it has reported.
 struct FirstRankReports {};
 
 class Ranks {
  public:
-  /// Begins MPI where a launcher has started this process beside others. Throws Error(usage) where they do not know
-  /// each other, because this build has no MPI or the launcher is of another one, and each would do the same work. One
-  /// that is given a share (--shard) is alone then; two that write one file notice it by its lock
+  /// Starts MPI if a launcher has started several processes. Throws Error(usage) if these do not know each other: this
+  /// build has no MPI, or the launcher belongs to another library. In that case all of them would do the same work. A
+  /// process with a share (--shard) may run alone. If two processes write one file, its lock shows it
   /// (io/integrity/output_file.hpp).
   explicit Ranks(bool is_share = false);
-  /// Ends all ranks where an exception flies that they have not agreed on.
+  /// Ends all ranks if an exception is thrown that they have not agreed on.
   ~Ranks();  // NOLINT(performance-trivially-destructible): MPI's has something to do
   Ranks(const Ranks&) = delete;
   Ranks& operator=(const Ranks&) = delete;
@@ -27,25 +28,25 @@ class Ranks {
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] int size() const { return size_; }
   [[nodiscard]] bool is_first() const { return rank_ == 0; }
-  /// Among those on the same machine, which share its GPUs.
+  /// Rank among those on the same machine, which share its GPUs.
   [[nodiscard]] int local_rank() const { return local_rank_; }
   [[nodiscard]] int local_size() const { return local_size_; }
 
-  /// What rank 0 says, to all. Each of these three is called by all ranks, in the same order.
+  /// Sends the text of rank 0 to all ranks. All ranks call broadcast(), gather() and agree(), in the same order.
   [[nodiscard]] std::string broadcast(std::string text) const;
-  /// What all say, by rank, to rank 0; nothing to the others.
+  /// Returns on rank 0 the texts of all ranks, by rank. Returns nothing on the others.
   [[nodiscard]] std::vector<std::string> gather(const std::string& text) const;
-  /// Throws on every rank where `failure` is one on any of them: what the first of those that failed says on the first
-  /// rank, FirstRankReports on the others.
+  /// Throws on every rank if `failure` is set on any rank. The first rank throws the error of the first failed rank;
+  /// the others throw FirstRankReports.
   void agree(const std::exception_ptr& failure) const;
 
  private:
   int rank_ = 0, size_ = 1, local_rank_ = 0, local_size_ = 1;
   bool uses_mpi_ = false;
-  mutable bool has_agreed_ = false;  ///< that one of them has failed
+  mutable bool has_agreed_ = false;  ///< a rank has failed, and all ranks know it
 };
 
-/// Does `work` here, and then agrees with the other ranks that all of them could.
+/// Does `work` on this rank, then throws if any rank has failed.
 template <class Work>
 void do_on_all(const Ranks& ranks, Work&& work) {
   std::exception_ptr failure;
@@ -57,9 +58,9 @@ void do_on_all(const Ranks& ranks, Work&& work) {
   ranks.agree(failure);
 }
 
-/// Of a launcher's environment: how many processes it has started; 1 where there is none.
+/// Returns how many processes the launcher has started, as its environment says. 1 without a launcher.
 int launched_processes();
-/// True also where the launcher does not say how many there are.
+/// Returns true also if the launcher does not say how many processes there are.
 bool may_be_launched();
 
 }  // namespace smallbatch

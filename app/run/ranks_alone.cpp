@@ -11,7 +11,7 @@ Ranks::Ranks(bool is_share) {
                 "Build with -DSMALLBATCH_MPI=ON, or give each process a share (--shard) and an output of its own, and "
                 "merge them.");
 }
-// What MPI's twin does with its members.
+// These functions use members in the build with MPI.
 // NOLINTBEGIN(performance-trivially-destructible, readability-convert-member-functions-to-static)
 Ranks::~Ranks() = default;
 

@@ -1,4 +1,4 @@
-#define OMPI_SKIP_MPICXX 1  // its C++ headers are not wanted
+#define OMPI_SKIP_MPICXX 1  // the C++ headers of Open MPI are not needed
 #include <mpi.h>
 
 #include <csignal>
@@ -26,7 +26,7 @@ int int_size(std::size_t size) {
   return static_cast<int>(size);
 }
 
-/// "k problem (why). remedy": what of a failure the others have to know, k is its ErrorKind.
+/// Describes a failure for the other ranks: a letter for its ErrorKind, then "problem (why). remedy".
 std::string describe(const std::exception_ptr& failure) {
   if (!failure) return {};
   try {
@@ -69,11 +69,12 @@ Ranks::Ranks(bool is_share) {
 
 Ranks::~Ranks() {
   if (!uses_mpi_) return;
-  if (std::uncaught_exceptions() > 0 && !has_agreed_) {  // the others would wait for this one
+  if (std::uncaught_exceptions() > 0 && !has_agreed_) {  // the others would wait for this rank
     std::fputs("smallbatch: a rank failed where it could not tell the others, so that all of them are ended\n", stderr);
     MPI_Abort(MPI_COMM_WORLD, 70);
   }
-  // The first rank's exit code makes a launcher end the others: those end by themselves, and have nothing left to do.
+  // When the first rank exits with an error, a launcher sends SIGTERM to the others. They have no work left and end by
+  // themselves.
   if (!is_first()) std::signal(SIGTERM, SIG_IGN);
   MPI_Finalize();
 }

@@ -1,5 +1,5 @@
-// What a run finds where it is to write, of itself or of others, and what becomes of that: decided here for the run and
-// for --dry-run; and what a run that fails leaves for the next one.
+// Resuming a run: what a run or --dry-run does with files of an earlier run, and what a failed run leaves for the next
+// one.
 #pragma once
 
 #include <functional>
@@ -18,29 +18,29 @@
 
 namespace smallbatch {
 
-/// May take a while: the input is hashed.
+/// Returns the identity of this run. It may take a while, because the input is hashed.
 using AskIdentity = std::function<RunIdentity()>;
 
-/// With --resume: what the results tell, where they are there already, of this very run, and every byte is what was
-/// written. Else nothing, and throws Error(output) where the output may not be written.
+/// With --resume, returns the report of results that are already there, if they are of this very run and unchanged.
+/// Otherwise returns nothing. Throws Error(output) if the output must not be written.
 std::optional<RunReport> find_complete(const RunOptions& options, const AskIdentity& identity);
 
-/// The journal of the run that has left something and that this one goes on with. Nothing where it begins: says what
-/// becomes of what is there. Throws Error(usage) where that one was another run.
+/// Returns the journal of the unfinished run that this run resumes. Otherwise returns nothing and logs what happens to
+/// an unfinished file. Throws Error(usage) if the unfinished run was another run.
 std::unique_ptr<RunJournal> find_unfinished(const RunOptions& options, const LeftBehind& left, Journal::Access access,
                                             const AskIdentity& identity);
 
-/// What is left of a failed run, and what is said of it: nothing, until a block of it is finished.
+/// Files that a failed run leaves, and the sentence about them. Nothing is left before the first block is finished.
 class Remains {
  public:
   Remains(const RunOptions& options, const std::string& command_line);
-  /// The unfinished file and its journal.
+  /// Sets the names of the unfinished file and its journal.
   void are_in(std::vector<std::string> files) { files_ = std::move(files); }
   void are_none() const;
   void are_kept(ResultWriter& writer);
   void are_removed(ResultWriter& writer) const;
   void are_the_results() const;
-  /// After a commit that failed: the results may have got their name all the same.
+  /// Called after a failed commit. The results may have their name nevertheless.
   void may_have_appeared() const;
 
  private:

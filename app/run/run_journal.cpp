@@ -1,5 +1,5 @@
-// The first record says what the run is, each of the others that some blocks are finished. One of a block that was
-// finished before says that it, and those after it, were computed again.
+// The first record of a journal identifies the run. Each further record says that some blocks are finished. A second
+// record about a block says that this block and all later ones were computed again.
 #include "app/run/run_journal.hpp"
 
 #include <algorithm>
@@ -19,10 +19,10 @@ namespace {
 
 std::string input_words(const InputIdentity& input) {
   std::string words = std::to_string(input.bytes) + " bytes with the hash " + input.hash;
-  // The hash of a large file is of a part of it.
+  // The hash of a large file covers only parts of the file, so its times are compared too.
   if (input.hashed_bytes < input.bytes || input.hash.empty())
     words += " of " + input.modified + ", last touched " + input.touched;
-  if (!input.is_as_opened) words += ", touched since it was opened";  // which nothing else is
+  if (!input.is_as_opened) words += ", touched since it was opened";  // no other identity is equal to this one
   return words;
 }
 

@@ -1,5 +1,5 @@
-// How far a run is, for the one that goes on with it (run --resume): which of its blocks are in the unfinished result
-// file, with hashes of what was written, and what was known of their sets by then.
+// The journal of a run, for a later run with --resume. It says which blocks are in the unfinished result file, with
+// hashes of what was written, and the state of their sets.
 #pragma once
 
 #include <cstddef>
@@ -20,33 +20,36 @@
 
 namespace smallbatch {
 
-/// Of a run with these options and this plan, on this input.
+/// Returns the identity of a run with these options, this plan and this input.
 RunIdentity run_identity(const RunOptions& options, const Plan& plan, const InputIdentity& input);
-/// As /provenance of a result file says it, in 16 digits.
+/// Returns the identity in 16 digits, as in /provenance of a result file.
 std::string identity_digits(const RunIdentity& identity);
 
 class RunJournal {
  public:
-  /// Of what is there already; where it is `appended` and there is none, the file is made.
+  /// Opens the journal. With Access::appended, a missing file is created.
   RunJournal(const std::string& path, Journal::Access access);
-  /// Whether there is a run that got as far as its first block.
+  /// Returns whether the earlier run finished at least one block.
   [[nodiscard]] bool has_begun() const { return has_begun_; }
-  /// Throws Error(usage) where that one was another run, and says what differs; else what it has finished is known.
+  /// Takes over the records of the earlier run. Throws Error(usage) if it was another run; the message names the
+  /// difference.
   void take_earlier(const std::string& results, const RunIdentity& identity);
-  /// Once the result file is laid out: what is asked for when there is a first block, as it may take a while to know.
+  /// Called once the result file is laid out. `identity` is called with the first finished block, because it may take a
+  /// while.
   void begin(std::function<RunIdentity()> identity) { identity_of_this_ = std::move(identity); }
 
-  /// What is known of a set's blocks, in their order: each a record, which stays in the file until it is wanted.
+  /// Returns the records about a set's blocks, in order. A record stays in the file until it is needed.
   [[nodiscard]] std::vector<std::size_t> earlier(const std::string& set) const;
-  /// What such a record says; throws Error(usage) where that makes no sense.
+  /// Returns the content of a record. Throws Error(usage) if it makes no sense.
   [[nodiscard]] FinishedBlock finished(std::size_t record) const;
-  /// `outcome`, as it is when its set begins, becomes what it was with that block.
+  /// Replaces `outcome`, which is that of a set before its first block, by the outcome of a record.
   void restore(SetOutcome& outcome, std::size_t record) const;
-  /// Blocks that were found as they were written.
+  /// Counts blocks whose results were found unchanged.
   void count_taken_over(std::int64_t blocks) { taken_over_ += blocks; }
   [[nodiscard]] std::int64_t taken_over() const { return taken_over_; }
 
-  /// Notes a block that `writer` has written, without its `written`, and that the set's outcome with it is `outcome`.
+  /// Notes that `writer` has written blocks. This function fills in `finished.written`. `outcome` is that of the set
+  /// after these blocks.
   void note(ResultWriter& writer, FinishedBlock finished, const SetOutcome& outcome);
   /// Called once the first block of this process is noted.
   std::function<void()> at_first_block;
@@ -56,13 +59,13 @@ class RunJournal {
     std::int64_t last_block = 0;
     std::size_t record = 0;
   };
-  /// Calls `read` with a record; throws Error(usage) where it makes nothing of it.
+  /// Calls `read` with a record. Throws Error(usage) if the record cannot be read.
   template <class Read>
   auto understood(std::size_t record, Read read) const;
 
   Journal journal_;
   std::string path_;
-  std::string latest_;  ///< record that was noted: its memory serves very many
+  std::string latest_;  ///< the latest record; its memory is reused, because there may be very many
   RunIdentity earlier_identity_;
   std::function<RunIdentity()> identity_of_this_;
   std::map<std::string, std::vector<Known>> earlier_;

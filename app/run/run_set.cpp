@@ -24,15 +24,15 @@ namespace smallbatch {
 
 namespace {
 
-/// A block on its way, with what was found out about it.
+/// A block on its way through the stages, with what was found about it.
 template <class Block>
 struct JudgedBlock {
   explicit JudgedBlock(std::pmr::memory_resource* memory) : block(memory) {}
   Block block;
   Verdicts verdicts;
-  std::uint64_t problems_hash = 0;  ///< the part that its problems have
+  std::uint64_t problems_hash = 0;  ///< the part of the set's hash from this block's problems
   double compute_seconds = 0;
-  std::string judged;  ///< by then, of its problems: for the journal
+  std::string judged;  ///< state of judge() after this block, for the journal
 };
 
 std::vector<std::int64_t> numbers_of(const SystemRange& range) { return {range.first, range.count}; }
@@ -42,7 +42,7 @@ std::vector<std::int64_t> numbers_of(const PlaneRange& range) {
 std::vector<std::int64_t> numbers_of(const SignalRange& range) {
   return {range.first, range.channels, range.first_time, range.times};
 }
-/// The numbers that name the blocks [begin, end), one after the other.
+/// Returns the numbers that name the blocks [begin, end), one block after the other.
 template <class Ranges>
 std::vector<std::int64_t> numbers_of(const Ranges& blocks, std::int64_t begin, std::int64_t end) {
   std::vector<std::int64_t> all;
@@ -51,22 +51,21 @@ std::vector<std::int64_t> numbers_of(const Ranges& blocks, std::int64_t begin, s
   return all;
 }
 
-/// Finds the first blocks of a set as an earlier process has left them, and has the kind take what was known with them.
-/// Removes them from `blocks`; returns how many they are. Throws where their problems, which are read again, have
-/// become others.
+/// Takes over the first blocks of a set from an unfinished run, and restores the state after them. Removes these blocks
+/// from `blocks` and returns their number. Throws if their problems, which are read again, have changed.
 template <class Kind, class Ranges>
 std::int64_t take_over(const Run& run, Kind& kind, Ranges& blocks) {
   if (!run.journal) return 0;
   const std::string set = set_path(kind.set);
   typename Kind::Block block(&run.memory);
-  std::uint64_t hash = 0;  // of the problems so far, as they are now
+  std::uint64_t hash = 0;  // of the problems so far, as read now
   std::optional<std::size_t> last;
   std::int64_t done = 0;
   for (const std::size_t record : run.journal->earlier(set)) {
     stop_if_interrupted();
     const FinishedBlock finished = run.journal->finished(record);
     const std::int64_t end = finished.last_block + 1;
-    // The blocks must be cut alike, and none may be missing before them.
+    // Blocks must be cut in the same way, and none may be missing before them.
     const bool are_next = finished.first_block == done && end > done &&
                           end <= static_cast<std::int64_t>(blocks.size()) &&
                           finished.ranges == numbers_of(blocks, done, end);
@@ -97,14 +96,14 @@ std::int64_t take_over(const Run& run, Kind& kind, Ranges& blocks) {
   return done;
 }
 
-/// Notes which blocks of a set are finished, for a run that goes on with it.
+/// Notes in the journal which blocks of a set are finished.
 template <class Ranges>
 class FinishedBlocks {
  public:
   /// `done` blocks were finished before those of `left`.
   FinishedBlocks(const Run& run, std::string set, const Ranges& left, std::int64_t done)
       : run_(run), set_(std::move(set)), left_(left), done_(done) {}
-  /// Notes that block `k` of those left is written, with those before it, and what it took to compute.
+  /// Notes that block `k` of `left` and all blocks before it are written. Adds the block's compute time to the outcome.
   template <class Block>
   void note(std::int64_t k, const JudgedBlock<Block>& item, SetOutcome& outcome, std::string counted = {}) {
     outcome.compute_seconds += item.compute_seconds / static_cast<double>(run_.computers.solvers.size());
@@ -121,10 +120,10 @@ class FinishedBlocks {
   const Run& run_;
   std::string set_;
   const Ranges& left_;
-  std::int64_t done_, next_ = 0;  ///< next: the first that is not noted
+  std::int64_t done_, next_ = 0;  ///< next: the first block that is not noted
 };
 
-/// How many problems, or channels, a range of a set or a block has.
+/// Returns the number of problems or channels of a range or block.
 template <class Part>
 std::int64_t problems_of(const Part& part) {
   if constexpr (requires { part.channels; })
@@ -133,20 +132,21 @@ std::int64_t problems_of(const Part& part) {
     return part.count;
 }
 
-/// The steps of run_kind() that a kind of set may do in its own way: the kinds below say what differs from this. Two
-/// stages call them at the same time, for different blocks.
+/// Steps of run_kind() that a kind of set may replace. This class has the usual steps; the classes below have the
+/// differences. The verify and the write stage call them at the same time, for different blocks.
 template <class Set, class BlockOfSet, class Tally>
 struct KindOfSet {
   using Block = BlockOfSet;
   const Run& run;
   const Set& set;
   Tally tally;
-  bool reads_one_at_a_time = true;  // where there is little to read
+  bool reads_one_at_a_time = true;  // sets with little to read need one reader only
 
-  /// A block's part of the set's work, in a unit of its own; judge() or else run_kind() tells of progress.
+  /// Returns the block's part of the set's work, in a unit of the kind. Progress is reported in this unit, by judge()
+  /// or by run_kind().
   [[nodiscard]] double work(const SystemRange& range) const { return static_cast<double>(range.count); }
   static constexpr bool judging_tells_progress = false;
-  /// Makes places for the results of a block that was read.
+  /// Makes room for the results of a block that was read.
   void prepare(Block& /*block*/) const {}
   Verdicts judge(Block& block, Progress& /*progress*/) { return tally.judge(block); }
   void write(const Block& block, const Verdicts& verdicts) {
@@ -157,10 +157,11 @@ struct KindOfSet {
   void write_verdicts(std::int64_t first, const Verdicts& verdicts) const {
     run.writer.write_verdicts(Set::kind, set.name, first, verdicts.verdict, verdicts.error_over_bound);
   }
-  /// Once all blocks are written.
+  /// Called once all blocks are written.
   void finish() {}
 
-  /// Whether a journal can go on after the block; what it keeps for that of those who judge and count; and back.
+  /// The journal: whether a run can be resumed after the block, and functions that save and restore the states of
+  /// judge() and of count().
   [[nodiscard]] bool may_go_on_after(const Block& /*block*/) const { return true; }
   static constexpr bool has_state = requires(const Tally& t, std::string bytes) { t.put_judged(0, 0, bytes); };
   [[nodiscard]] std::string judged(const Block& block) const {
@@ -190,7 +191,8 @@ struct SystemsOfSet : KindOfSet<SolveSet, SpdBlock<T>, SolveTally<T>> {
                                 s,
                                 {s, r.options.spd.pivot_floor, r.plan.on_gpus ? spd_rcond_overestimate : 1,
                                  verify_mode_of(r.plan, s), r.options.threads},
-                                s.chunk_bytes > 0} {}  // a chunk of two blocks is kept for the second
+                                s.chunk_bytes > 0} {
+  }  // a single reader keeps a chunk that lies in two blocks for the second block
   void compute(SpdBlock<T>& block, std::size_t computer) const {
     this->run.computers.solvers[computer]->solve(block.batch(), block.solution());
   }
@@ -252,7 +254,8 @@ struct PairEnergiesOfSet : KindOfSet<PairEnergySet, PairEnergyBlock, PairEnergyT
   }
 };
 
-/// Where a block is a piece of an integration, the sums wait for its other pieces in memory alone.
+/// If a block is a piece of an integration, its sums stay in memory until the last piece. So a run cannot be resumed
+/// between pieces.
 struct CorrelationsOfSet : KindOfSet<CorrelationSet, SignalBlock, CorrelationTally> {
   PieceSums pieces;
 
@@ -267,7 +270,7 @@ struct CorrelationsOfSet : KindOfSet<CorrelationSet, SignalBlock, CorrelationTal
     run.computers.correlators[computer]->correlate(block.batch(), block.sums());
     if (set.is_mean && !is_piece(block, set)) take_means(block, run.options.threads);
   }
-  Verdicts judge(Block& block, Progress& /*progress*/) {  // the stage that has all blocks, in their order
+  Verdicts judge(Block& block, Progress& /*progress*/) {  // called by the verify stage, which has all blocks in order
     if (is_piece(block, set)) {
       pieces.add(set, block, run.options.threads);
       if (set.is_mean && ends_integration(block, set)) take_means(block, run.options.threads);

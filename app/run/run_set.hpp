@@ -1,4 +1,4 @@
-// One set of a run: its blocks on their way from file to computer to verification to file.
+// One set of a run: its blocks are read, computed, verified and written.
 #pragma once
 
 #include "app/cli/options.hpp"
@@ -14,7 +14,7 @@ namespace smallbatch {
 
 class RunJournal;
 
-/// Everything that the blocks of a run share.
+/// Objects that all blocks of a run share.
 struct Run {
   const RunOptions& options;
   const Plan& plan;
@@ -24,7 +24,7 @@ struct Run {
   BlockMemory& memory;
   StageThreads& threads;
   StageSeconds& seconds;
-  RunJournal* journal = nullptr;  ///< null where nobody could go on with the run
+  RunJournal* journal = nullptr;  ///< null if the run cannot be resumed
 };
 
 SetOutcome run_set(const Run& run, const SolveSet& set);

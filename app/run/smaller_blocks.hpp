@@ -1,4 +1,4 @@
-// Where others have taken a GPU's memory, a set is run again in smaller blocks.
+// Runs a set again in smaller blocks, if other programs have taken a GPU's memory.
 #pragma once
 
 #include <spdlog/spdlog.h>
@@ -8,8 +8,9 @@
 
 namespace smallbatch {
 
-/// Runs a set; from its beginning, in smaller blocks, for as long as there is no memory for them and they may become
-/// smaller: the same numbers go to the same places. before_smaller: what is done before.
+/// Runs a set. If there is no memory for its blocks, runs it again from its beginning in smaller blocks, as long as
+/// blocks may become smaller. Numbers and places in the file stay the same. Each time, before_smaller() is called
+/// first.
 template <class BeforeSmaller, class RunSet>
 auto in_blocks_that_fit(Plan& plan, const BeforeSmaller& before_smaller, const RunSet& run_set) {
   for (;;) {

@@ -1,7 +1,7 @@
-// Blocks on their way through the stages of a run: each stage is one thread for the whole run (reading: two, of which
-// one is at it while the other one's helpers wait for each other; computing: one for each device) and takes the blocks
-// of a set in their order, and all are at work at the same time, on different blocks. A set of one block needs none of
-// them.
+// The stages of a run: read, compute, verify, write. All stages work at the same time, on different blocks, and each
+// takes the blocks of a set in order. Each has its own threads for the whole run. Reading has two: one reads while the
+// helpers of the other wait for each other. Computing has one for each object that computes: one, or two for each GPU.
+// Verifying and writing have one each. A set with a single block uses none of these threads.
 #pragma once
 
 #include <algorithm>
@@ -26,17 +26,17 @@
 
 namespace smallbatch {
 
-/// A thread that does one task after the other, and with it the threads that parallel_for keeps for it.
+/// A thread that does one task after another. It keeps the helper threads that parallel_for has started for it.
 class Worker {
  public:
-  /// Throws Error(out_of_memory) where the system starts no more threads.
+  /// Throws Error(out_of_memory) if the system refuses to start a thread.
   Worker();
-  /// Waits for the task that it is at.
+  /// Waits for the present task.
   ~Worker();
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  /// Nothing may throw in `task`, and it must be over before the next one is given.
+  /// Starts `task`, which must not throw. The task before must be finished.
   std::future<void> give(std::function<void()> task);
 
  private:
@@ -52,11 +52,11 @@ class Worker {
 inline constexpr std::size_t read_stage = 0, compute_stage = 1, verify_stage = 2, write_stage = 3, stage_count = 4;
 inline constexpr std::size_t readers = 2;
 
-/// The threads of the stages.
+/// The threads of all stages.
 class StageThreads {
  public:
   explicit StageThreads(std::size_t computers = 1);
-  /// How many blocks are in memory: one for each of the threads.
+  /// Returns how many blocks are in memory: one for each thread.
   [[nodiscard]] std::int64_t blocks_in_memory() const { return static_cast<std::int64_t>(threads_.size()); }
   [[nodiscard]] static constexpr std::int64_t blocks_in_memory(std::int64_t computers) {
     return stage_count - 2 + readers + computers;
@@ -74,57 +74,58 @@ class StageThreads {
   std::deque<Thread> threads_;
 };
 
-/// Which block each thread takes next, how far the blocks in memory are, and the first exception of any.
+/// Progress of a set's blocks: which block each thread takes next, how far each block in memory is, and the first
+/// exception of any stage.
 class StageProgress {
  public:
   StageProgress(std::int64_t blocks, std::int64_t places, std::size_t computers = 1)
       : blocks_(blocks), places_(static_cast<std::size_t>(places)), computers_(computers) {
     for (std::size_t i = 0; i < places_.size(); ++i) places_[i].block = static_cast<std::int64_t>(i);
   }
-  /// The next block of a stage, once the stage before is done with it, or the last one with the block that had its
-  /// place in memory. Nothing where there is none, or some stage has failed.
+  /// Returns the next block of a stage. Waits until the stage before has finished it, or, for the first stage, until
+  /// its place in memory is free. Returns nothing if there are no more blocks, or if some stage has failed.
   std::optional<std::int64_t> next(std::size_t stage);
-  /// Another computer takes the block, from one that takes no more; false where there is none.
+  /// Gives the block to another computer, because this one takes no more. Returns false if there is no other computer.
   bool hand_back(std::int64_t block);
-  /// Where the block is in memory.
+  /// Returns the block's place in memory.
   [[nodiscard]] std::size_t place(std::int64_t block) const { return static_cast<std::size_t>(block) % places_.size(); }
   void advance(std::size_t stage, std::int64_t block, double seconds);
   void fail(std::exception_ptr failure);
-  /// Once all stages have ended.
+  /// Throws the first exception of any stage. Called once all stages have ended.
   void rethrow() const;
-  /// Of all threads of a stage.
+  /// Returns the seconds of all threads of a stage together.
   [[nodiscard]] double seconds(std::size_t stage) const { return seconds_[stage]; }
 
  private:
   struct Place {
     std::int64_t block = 0;
-    std::size_t stages = 0;  ///< that are done with it
+    std::size_t stages = 0;  ///< stages that are done with the block
   };
   std::int64_t blocks_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Place> places_;
   std::array<std::int64_t, stage_count> next_{}, done_{};
-  std::vector<std::int64_t> handed_back_;  ///< to the computers
+  std::vector<std::int64_t> handed_back_;  ///< blocks that another computer must take
   std::size_t computers_;
   std::array<double, stage_count> seconds_{};
   std::exception_ptr failure_;
 };
 
-/// What is done with the blocks of one set; a stage may throw, which ends all of them. `computer` counts from 0.
+/// Functions for the blocks of one set. If one throws, all stages end. `computer` counts from 0.
 template <class Block>
 struct Stages {
-  bool reads_one_at_a_time = false;  ///< or else two blocks
+  bool reads_one_at_a_time = false;  ///< false: two blocks may be read at a time
   std::function<void(std::int64_t block, Block&)> read;
   std::function<void(std::int64_t block, Block&, std::size_t computer)> compute;
   std::function<void(std::int64_t block, Block&)> verify, write;
 };
 
-/// Warns of a device that is lost, where others are left.
+/// Warns that a device is lost, if others are left.
 void tell_lost(const Error& error);
 
-/// Takes the only block of a set through all stages, here: it has no other to be worked on meanwhile, and to hand it
-/// from thread to thread takes longer than to solve a few systems.
+/// Takes the only block of a set through all stages, in the calling thread. There is no other block to work on
+/// meanwhile, and passing it from thread to thread takes longer than solving a few systems.
 template <class Block>
 void take_only_block(const Stages<Block>& stages, std::size_t computers, std::pmr::memory_resource* memory,
                      StageSeconds& seconds) {
@@ -148,9 +149,9 @@ void take_only_block(const Stages<Block>& stages, std::size_t computers, std::pm
   take(seconds.write, [&] { stages.write(0, block); });
 }
 
-/// Takes blocks 0, 1, ... through all stages, each in that order; computers take the next one when they are free. The
-/// block of one that throws Error(device_lost) is computed by another, anew. Blocks lie in `memory`. Throws what the
-/// first stage that failed threw, the last computer that was lost, or Error(interrupted).
+/// Takes blocks 0, 1, ... through all stages. Each stage takes them in this order; a computer takes the next block when
+/// it is free. A block that throws Error(device_lost) is computed again by another computer. The blocks lie in
+/// `memory`. Throws the first error of a stage, that of the last lost computer, or Error(interrupted).
 template <class Block>
 void stream_blocks(std::int64_t blocks, const Stages<Block>& stages, StageThreads& threads,
                    std::pmr::memory_resource* memory, StageSeconds& seconds) {
@@ -199,11 +200,11 @@ void stream_blocks(std::int64_t blocks, const Stages<Block>& stages, StageThread
       const bool has_no_work = thread.stage == read_stage && thread.index > 0 && stages.reads_one_at_a_time;
       if (!has_no_work) begin(thread);
     }
-  } catch (...) {  // those that have begun are waited for
+  } catch (...) {  // wait for the threads that have started
     progress.fail(std::current_exception());
   }
   for (std::future<void>& stage : running) stage.wait();
-  // Threads of one stage that are at work at the same time are not busy for longer than all of it takes.
+  // The threads of one stage overlap, so their sum may exceed the time that passed.
   const double all = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   seconds.read += std::min(all, progress.seconds(read_stage));
   seconds.compute += std::min(all, progress.seconds(compute_stage));

@@ -22,7 +22,7 @@ SetOutcome with_totals(const ResultReader& results, const Set& set, SetOutcome o
   return outcome;
 }
 
-/// Counts and names of each problem.
+/// Counts the numbers and keeps the names of the problems.
 void count_problems(const ResultReader& results, const SolveSet& set, SetOutcome& outcome) {
   outcome.count_numbers(results, set);
 }

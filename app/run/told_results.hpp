@@ -1,4 +1,4 @@
-// What a result file tells of the run that made it: as much of what the run has said as a file keeps.
+// Reads the report of a run from its result file, as far as the file stores it.
 #pragma once
 
 #include <string>
@@ -9,17 +9,18 @@
 
 namespace smallbatch {
 
-/// All but what its problems tell one by one: their statuses, numbers and names.
+/// Returns the outcome without the facts about single problems: statuses, numbers and names.
 SetOutcome told_outcome(const ResultReader& results, const SolveSet& set);
 SetOutcome told_outcome(const ResultReader& results, const PotentialSet& set);
 SetOutcome told_outcome(const ResultReader& results, const PairEnergySet& set);
 SetOutcome told_outcome(const ResultReader& results, const CorrelationSet& set);
 
-/// All but its sets.
+/// Returns the report without its sets.
 RunReport told_run(const ResultReader& results, const std::string& path);
-/// With its sets and all of their problems.
+/// Returns the report with its sets and the facts about all their problems.
 RunReport told_report(const ResultReader& results, const std::string& path);
-/// Adds what the problem file alone tells: how systems lie in it, and what the likely cause of failures is told by.
+/// Adds facts that only the problem file has: how the systems lie in it, and the signs from which the likely cause of
+/// failures follows.
 void look_at_problems(const ProblemReader& problems, const ResultReader& results, RunReport& report);
 
 }  // namespace smallbatch
