@@ -111,7 +111,7 @@ def test_examples_build_and_run(example, prefix, tmp_path):
 
 def test_the_program_of_the_document_prints_what_it_says(prefixes, tmp_path):
     text = (ROOT / "docs" / "linking.md").read_text()
-    program, printed = re.search(r"```cpp\n(.*?)```\n\nprints\n\n```\n(.*?)```", text, re.S).groups()
+    program, printed = re.search(r"```cpp\n(.*?)```\n\nIt prints:\n\n```\n(.*?)```", text, re.S).groups()
     project(tmp_path / "p", """cmake_minimum_required(VERSION 3.22)
 project(p LANGUAGES CXX)
 find_package(smallbatch 0.2 REQUIRED COMPONENTS solvers physics)
@@ -339,7 +339,7 @@ int main() { return smallbatch::length_unit_in_angstrom("nm") == 10 ? 0 : 1; }
 def test_programs_of_pages_print_what_they_say(page, package, kind, prefixes, tmp_path):
     """... compiled by the line that the page has for pkg-config."""
     text = (ROOT / "docs" / page).read_text()
-    language, program, printed = re.search(r"```(c|fortran)\n(.*?)```\n\nprints\n\n```\n(.*?)```", text, re.S).groups()
+    language, program, printed = re.search(r"```(c|fortran)\n(.*?)```\n\nIt prints:\n\n```\n(.*?)```", text, re.S).groups()
     command = re.search(rf"^(\w.*pkg-config .* {package}\))$", text, re.M)[1]
     compiler, source = command.split()[0], re.search(r"main\.\w+", command)[0]
     if not shutil.which("pkg-config") or not shutil.which(compiler):

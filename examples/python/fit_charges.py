@@ -1,9 +1,9 @@
-"""Charges of a thousand molecules, from the potential around them.
+"""Charges of a thousand molecules, fitted to the potential around them.
 
-A molecule's potential at points p is linear in the charges of its atoms, V = J q with J_pi = 1/r_pi, so that the charges
-which fit it best solve the normal equations J^T J q = J^T V (U. C. Singh and P. A. Kollman, J. Comput. Chem. 5, 129
-(1984)): one small symmetric positive definite system for each molecule. Here the potential is that of charges that are
-known, which have to come back.
+The potential of a molecule at points p is linear in the charges of its atoms: V = J q with J_pi = 1/r_pi. The charges
+that fit V best solve the normal equations J^T J q = J^T V: one small symmetric positive definite system per molecule.
+(U. C. Singh and P. A. Kollman, J. Comput. Chem. 5, 129 (1984).) Here the potential comes from known charges, and the
+fit must give these charges back.
 """
 
 import numpy as np
