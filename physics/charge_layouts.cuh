@@ -1,4 +1,4 @@
-// Charges as simulation codes have them, on a GPU. Needs no CUDA compiler to include.
+// Conversions of physics/charge_layouts.hpp on a GPU. This header needs no CUDA compiler.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -8,14 +8,14 @@
 #pragma GCC visibility push(default)
 namespace smallbatch {
 
-/// For all i below count, of device arrays and T = float or double. Asynchronous on `stream` of the current device: one
-/// launch, none of no charges. Returns its status.
+/// Splits the charges i < count of device arrays, for T = float or double. The call is asynchronous on `stream` of the
+/// current device. It makes one launch, or none if count is 0. Returns its status.
 template <class T>
 [[nodiscard, gnu::visibility("default")]] cudaError_t launch_split_charges(std::int64_t count,
                                                                            const SplitCharge<T>& split,
                                                                            cudaStream_t stream);
 
-/// For all p up to and with `problems`.
+/// Writes the offsets p = 0 to `problems`, inclusive.
 [[nodiscard]] cudaError_t launch_even_offsets(std::int64_t problems, const EvenOffset& even, cudaStream_t stream);
 
 }  // namespace smallbatch

@@ -1,6 +1,6 @@
-// Charges as simulation codes have them, x, y, z and q of each beside each other (float4, double4), and batches in
-// which every problem has as many: what becomes of them is what the sums read. charge_layouts.cuh does the same on a
-// GPU.
+// Conversions from the layouts of simulation codes to those that the sums read. Such codes often store x, y, z and q of
+// a charge together (float4, double4). Others give every problem equally many charges. On a GPU, charge_layouts.cuh
+// does the same.
 #pragma once
 
 #include <cstdint>
@@ -8,20 +8,20 @@
 #pragma GCC visibility push(default)
 namespace smallbatch {
 
-/// Charge i of xyzq (count, 4) goes to position (count, 3) and charge (count).
+/// Splits charges: element i of xyzq (count, 4) goes to position (count, 3) and charge (count).
 template <class T>
 struct SplitCharge {
   const T* xyzq;
   double* position;
   double* charge;
-  /// Of one charge.
+  /// Splits charge i.
   constexpr void operator()(std::int64_t i) const {
     for (int axis = 0; axis < 3; ++axis) position[3 * i + axis] = xyzq[4 * i + axis];
     charge[i] = xyzq[4 * i + 3];
   }
 };
 
-/// Problem p of those that have `each` items begins at p * each.
+/// Offsets of problems that have `each` items each: problem p begins at p * each.
 struct EvenOffset {
   std::int64_t each;
   std::int64_t* offset;  ///< (problems + 1)

@@ -1,4 +1,4 @@
-// Correlation for callers with device pointers: what physics/correlation.hpp defines, asynchronous on a stream.
+// Correlation for callers with device pointers: physics/correlation.hpp, asynchronous on a stream.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -10,13 +10,17 @@
 #pragma GCC visibility push(default)
 namespace smallbatch {
 
-/// Bytes of workspace that correlate() needs for such a batch, aligned to 256: none for int8 and float32 signals
-/// without flags whose rows, or several of them, are a multiple of 16 bytes, and whose integrations are short enough
-/// for one sum. Pointers matter in that they are null or not.
+/// Bytes of workspace that correlate() needs for a batch, aligned to 256. The function does not follow pointers; it
+/// only looks for null pointers.
+///
+/// Some batches need no workspace. They have int8 or float32 signals without flags. The bytes of all inputs at one
+/// time, or at the few times that are read together, are a multiple of 16. Each integration is short enough for one
+/// sum.
 std::size_t correlation_workspace_bytes(const SignalBatch& signal, const VisibilityBatch& sums);
 
-/// Correlates a batch whose arrays lie on the current device, those of the signal from a multiple of 16 bytes on.
-/// Enqueues kernels and neither allocates nor synchronises; arguments are those that Correlator::correlate accepts.
+/// Correlates a batch that lies on the current device. The signal starts at a multiple of 16 bytes. The function
+/// enqueues kernels and neither allocates nor synchronises. It accepts the arguments that Correlator::correlate
+/// accepts.
 cudaError_t correlate(const SignalBatch& signal, const VisibilityBatch& sums, void* workspace, cudaStream_t stream);
 
 }  // namespace smallbatch

@@ -1,5 +1,5 @@
-// Direct summation of potentials on the GPU: what the plan and simulation codes with charges on the device call.
-// Needs no CUDA compiler to include.
+// Direct summation of potentials on the GPU. The plan calls it, and so do simulation codes with charges on the device.
+// This header needs no CUDA compiler.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -12,35 +12,40 @@
 #pragma GCC visibility push(default)
 namespace smallbatch {
 
-/// What the host knows of a batch whose offsets lie on the device.
+/// Sizes of a batch that the host knows although its offsets lie on the device.
 struct DirectSumSizes {
   std::int64_t charges = 0;  ///< charges.offset[count] - charges.offset[0]
-  std::int64_t points = 0;   ///< points.offset[count] - points.offset[0]; of targets that are points alone
-  /// Of lattices: no spacing is smaller, angstrom. 0: unknown, which costs two short launches where there is no
-  /// softening.
+  std::int64_t points = 0;   ///< points.offset[count] - points.offset[0]; only for targets that are points
+  /// Lattices: no spacing is smaller, angstrom. 0: unknown. Without a softening, an unknown spacing costs two short
+  /// launches.
   double smallest_spacing = 0;
 };
 
-/// Bytes of device memory that summaries and energies need while they are computed; 0 where neither is wanted.
+/// Bytes of device memory that summaries and energies need while they are computed; 0 if neither is wanted.
 template <class T>
 [[nodiscard, gnu::visibility("default")]] std::size_t direct_sum_workspace_bytes(const ChargeBatch& charges,
                                                                                  const TargetBatch& targets,
                                                                                  const DirectSumSizes& sizes,
                                                                                  const PotentialResult<T>& result);
 
-/// Potential::evaluate for device memory, for T = float or double: every pointer in `charges`, `targets` and `result`
-/// is a device pointer, an energy needs charges.group, and `workspace` points to direct_sum_workspace_bytes() bytes
-/// aligned to 256.
+/// Does what Potential::evaluate does, in device memory, for T = float or double. Every pointer in `charges`, `targets`
+/// and `result` is a device pointer. An energy needs charges.group. `workspace` points to direct_sum_workspace_bytes()
+/// bytes aligned to 256.
 ///
-/// Asynchronous on `stream` of the current device; allocates nothing, never synchronises. A lattice of point charges
-/// without screening, summary and energy takes one launch, whatever the number of problems, where its smallest spacing
-/// is known and its numbers are not extreme (info_values_out_of_range).
+/// The call is asynchronous on `stream` of the current device. It allocates nothing and never synchronises. One launch
+/// computes all problems on lattices with point charges if screening, summary and energy are not asked for. The
+/// smallest spacing must then be known, and the numbers must not be extreme (info_values_out_of_range).
 ///
-/// Returns the status of the launches, or launches nothing and returns cudaErrorInvalidValue: for counts and sizes
-/// below 0, shapes below 1 or too large to count, planes outside the lattice or none, options that Potential::evaluate
-/// refuses, and for a null pointer where its data are needed (offsets and info always; potential, positions, charges,
-/// points, and the groups of an energy, where there are any; origin and spacing of lattices; the workspace where it has
-/// bytes). Nothing on the device is looked at: offsets, origins and spacings must be right, and the sizes true.
+/// Returns the status of the launches. It launches nothing and returns cudaErrorInvalidValue for
+/// - counts and sizes below 0;
+/// - shapes below 1 or too large to count;
+/// - planes outside the lattice, or no planes;
+/// - options that Potential::evaluate refuses;
+/// - a null pointer to data that are needed. Offsets and info are always needed. Potential, positions, charges, points
+///   and the groups of an energy are needed if there are any. Lattices need origin and spacing. The workspace is needed
+///   if it has bytes.
+///
+/// The call reads nothing on the device before it launches. Offsets, origins, spacings and sizes must be right.
 template <class T>
 [[nodiscard, gnu::visibility("default")]] cudaError_t direct_sum(const ChargeBatch& charges, const TargetBatch& targets,
                                                                  const DirectSumSizes& sizes,

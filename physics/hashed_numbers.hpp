@@ -1,12 +1,12 @@
-// Random numbers that are hashes of their places (splitmix64): the same in any order and any split, because no state
-// runs on.
+// Random numbers that are hashes of their places (splitmix64). They are the same in any order and any split, because
+// the generator has no state.
 #pragma once
 
 #include <cstdint>
 
 namespace smallbatch {
 
-/// The finaliser of splitmix64 (Steele, Lea and Flood, 2014): a bijection of 64 bits that mixes them all.
+/// Mixes all 64 bits: the finaliser of splitmix64 (Steele, Lea and Flood, 2014), a bijection.
 constexpr std::uint64_t hash_bits(std::uint64_t bits) {
   bits += 0x9e3779b97f4a7c15U;
   bits = (bits ^ (bits >> 30U)) * 0xbf58476d1ce4e5b9U;
@@ -14,12 +14,12 @@ constexpr std::uint64_t hash_bits(std::uint64_t bits) {
   return bits ^ (bits >> 31U);
 }
 
-/// The numbers of one stream of a problem.
+/// Random numbers of one stream of a problem.
 class HashedStream {
  public:
   constexpr HashedStream(std::uint64_t seed, std::int64_t problem, std::uint64_t stream)
       : key_(hash_bits(hash_bits(hash_bits(seed) ^ static_cast<std::uint64_t>(problem)) ^ stream)) {}
-  /// 64 bits for the number `index`.
+  /// Returns 64 bits for the number `index`.
   [[nodiscard]] constexpr std::uint64_t bits(std::int64_t index) const {
     return hash_bits(key_ ^ static_cast<std::uint64_t>(index));
   }

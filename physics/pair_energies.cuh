@@ -1,5 +1,5 @@
-// Energies of pairs of charges on the GPU: what the plan and simulation codes with charges on the device call. Needs no
-// CUDA compiler to include.
+// Energies of pairs of charges on the GPU. The plan calls them, and so do simulation codes with charges on the device.
+// This header needs no CUDA compiler.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -12,20 +12,24 @@
 #pragma GCC visibility push(default)
 namespace smallbatch {
 
-/// Bytes of device memory that are needed while energies are computed, for problems with so many charges together.
+/// Bytes of device memory that are needed while energies are computed. `charge_count` is the number of charges of all
+/// problems together.
 [[nodiscard]] std::size_t pair_energies_workspace_bytes(std::int64_t problems, std::int64_t charge_count);
 
-/// PairEnergy::evaluate for device memory: every pointer in `charges` and `result` is a device pointer, and `workspace`
-/// points to pair_energies_workspace_bytes() bytes aligned to 256. charge_count: charges.offset[count] -
-/// charges.offset[0].
+/// Does what PairEnergy::evaluate does, in device memory. Every pointer in `charges` and `result` is a device pointer.
+/// `workspace` points to pair_energies_workspace_bytes() bytes aligned to 256. `charge_count` is charges.offset[count]
+/// - charges.offset[0].
 ///
-/// Asynchronous on `stream` of the current device; allocates nothing, never synchronises. Five launches, one more where
-/// energies of the charges are wanted.
+/// The call is asynchronous on `stream` of the current device. It allocates nothing and never synchronises. It makes
+/// five launches, and one more if energies of the charges are wanted.
 ///
-/// Returns the status of the launches, or launches nothing and returns cudaErrorInvalidValue: for counts and sizes
-/// below 0, options that PairEnergy::evaluate refuses, and for a null pointer where its data are needed (offsets,
-/// energy, info and workspace always; positions and charges where there are any). Nothing on the device is looked at:
-/// offsets must be right, and charge_count true.
+/// Returns the status of the launches. It launches nothing and returns cudaErrorInvalidValue for
+/// - counts and sizes below 0;
+/// - options that PairEnergy::evaluate refuses;
+/// - a null pointer to data that are needed. Offsets, energy, info and workspace are always needed. Positions and
+///   charges are needed if there are any.
+///
+/// The call reads nothing on the device before it launches. Offsets and `charge_count` must be right.
 [[nodiscard]] cudaError_t pair_energies(const ChargeBatch& charges, std::int64_t charge_count,
                                         const PairEnergyOptions& options, const PairEnergyResult& result,
                                         void* workspace, cudaStream_t stream);

@@ -1,9 +1,9 @@
-// sum_i sum_j pair(a_i, b_j) over two arrays in device memory, for any function of two elements: physics/pair_sum.hpp
-// on the GPU, in its order of additions. For CUDA compilers alone.
+// Sums over all pairs of two arrays in device memory: sum_i sum_j pair(a_i, b_j) for any function of two elements. This
+// is physics/pair_sum.hpp on the GPU, with the same order of additions. It needs a CUDA compiler.
 //
-// A block has a piece; a thread four rows in registers, which share what it reads of a column in shared memory. A float
-// atomic would add the pieces in whatever order they end: their sums have a place each, and a second launch of one
-// block adds them.
+// A block computes one piece. A thread keeps four rows in registers, and all four use each column that it reads from
+// shared memory. A float atomic would add the pieces in a random order. Each piece's sum therefore has its own place,
+// and a second launch of one block adds them.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -17,13 +17,13 @@ namespace smallbatch {
 
 namespace {
 
-/// The sum of a block's values as a tree, valid in thread 0.
+/// Adds the values of a block as a tree. The result is valid in thread 0.
 template <int Threads>
 __device__ double add_values_as_tree(double mine) {
   __shared__ double values[Threads];
   values[threadIdx.x] = mine;
   for (int half = Threads / 2; half > 0; half /= 2) {
-    __syncthreads();  // the sums before are there
+    __syncthreads();  // the sums of the previous round are there
     if (threadIdx.x < half) values[threadIdx.x] += values[threadIdx.x + half];
   }
   return values[0];
@@ -35,7 +35,7 @@ __global__ void __launch_bounds__(pair_sum_threads)
   using Term = decltype(pair(*a, *b));
   constexpr int staged = pair_sum_threads;
   static_assert(staged % pair_sum_terms == 0 && pair_sum_columns % staged == 0);
-  __shared__ alignas(16) unsigned char memory[staged * sizeof(B)];  // columns
+  __shared__ alignas(16) unsigned char memory[staged * sizeof(B)];  // holds columns
   B* const column = reinterpret_cast<B*>(memory);
   const PairSumPieces pieces(rows, columns);
   const std::int64_t row0 = blockIdx.x % pieces.of_rows * pair_sum_rows + threadIdx.x;
@@ -47,9 +47,9 @@ __global__ void __launch_bounds__(pair_sum_threads)
   for (int k = 0; k < pair_sum_rows_per_thread; ++k) row[k] = a[min(row0 + k * pair_sum_threads, rows - 1)];
 #pragma unroll 1
   for (int begin = 0; begin < count; begin += staged) {
-    __syncthreads();  // the columns before these have been read by all
+    __syncthreads();  // all threads have read the previous columns
     if (begin + static_cast<int>(threadIdx.x) < count) column[threadIdx.x] = b[column0 + begin + threadIdx.x];
-    __syncthreads();  // these are there
+    __syncthreads();  // the new columns are there
     const int here = min(staged, count - begin);
 #pragma unroll 1
     for (int first = 0; first < here; first += pair_sum_terms) {
@@ -87,14 +87,14 @@ __global__ void __launch_bounds__(pair_sum_adders)
 
 }  // namespace
 
-/// Bytes of device memory that pair_sum() needs for so many rows and columns.
+/// Bytes of device memory that pair_sum() needs for `rows` rows and `columns` columns.
 inline std::size_t pair_sum_workspace_bytes(std::int64_t rows, std::int64_t columns) {
   return static_cast<std::size_t>(PairSumPieces(rows, columns).count()) * sizeof(double);
 }
 
-/// Asynchronous on `stream`; allocates nothing. All pointers are to device memory, the workspace has
-/// pair_sum_workspace_bytes(); `pair` can be called on the device. Returns the status of the launches, or launches
-/// nothing and returns cudaErrorInvalidValue for numbers below 0 and more than 2^31 pieces.
+/// Computes the sum asynchronously on `stream` and allocates nothing. All pointers are to device memory. The workspace
+/// has pair_sum_workspace_bytes() bytes. `pair` must be callable on the device. Returns the status of the launches. For
+/// numbers below 0 and for more than 2^31 pieces it launches nothing and returns cudaErrorInvalidValue.
 template <class A, class B, class Pair>
 cudaError_t pair_sum(const A* a, std::int64_t rows, const B* b, std::int64_t columns, const Pair& pair, void* workspace,
                      double* result, cudaStream_t stream) {

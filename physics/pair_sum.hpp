@@ -1,9 +1,11 @@
-// sum_i sum_j pair(a_i, b_j) over two arrays, for any function of two elements, on the host; physics/pair_sum.cuh has
-// it on the GPU. Both add in one order, which depends on the two numbers of elements alone: the bits are the same in
-// every run and for any number of threads, and on both sides where no addition is rounded.
+// Sums over all pairs of two arrays on the host: sum_i sum_j pair(a_i, b_j) for any function of two elements. On the
+// GPU, physics/pair_sum.cuh does the same. Both add in one order, and the order depends only on the numbers of
+// elements. The bits are therefore the same in every run and for any number of threads. Host and GPU agree in all bits
+// if no addition is rounded.
 //
-// Pieces of 512 rows and 1024 columns. In a piece, 16 terms of a row are added as they are, such sums in double
-// precision, then four rows of each of 128 threads, then those as a tree; pieces likewise.
+// A piece has 512 rows and 1024 columns. Within a piece, 16 terms of a row are added in the type of the terms. These
+// sums are added in double precision, then the four rows of each of 128 threads, then the threads as a tree. The pieces
+// are added in the same way, by pair_sum_adders adders and a tree.
 #pragma once
 
 #include <algorithm>
@@ -15,21 +17,21 @@
 #pragma GCC visibility push(default)
 namespace smallbatch {
 
-/// The sizes of the order of additions above, on both sides.
+/// Sizes that define the order of additions, on host and GPU.
 inline constexpr int pair_sum_threads = 128, pair_sum_rows_per_thread = 4, pair_sum_terms = 16, pair_sum_adders = 1024;
 inline constexpr std::int64_t pair_sum_rows = pair_sum_threads * pair_sum_rows_per_thread, pair_sum_columns = 1024;
 
-/// Pieces of so many rows and columns: those of the first columns come first.
+/// Pieces of `rows` rows and `columns` columns. The pieces of the first columns come first.
 struct PairSumPieces {
-  std::int64_t of_rows, of_columns;  ///< pieces beside each other
+  std::int64_t of_rows, of_columns;  ///< numbers of pieces along rows and columns
   constexpr PairSumPieces(std::int64_t rows, std::int64_t columns)
       : of_rows((rows + pair_sum_rows - 1) / pair_sum_rows),
         of_columns((columns + pair_sum_columns - 1) / pair_sum_columns) {}
-  /// All of them.
+  /// Number of all pieces.
   [[nodiscard]] constexpr std::int64_t count() const { return of_rows * of_columns; }
 };
 
-/// Values of `threads` threads, a power of two, as a tree.
+/// Adds the values of `threads` threads, a power of two, as a tree.
 template <class Values>
 double add_as_tree(Values& values, int threads) {
   for (int half = threads / 2; half > 0; half /= 2)
@@ -37,7 +39,7 @@ double add_as_tree(Values& values, int threads) {
   return values[0];
 }
 
-/// On `cpu_threads` threads (0: one per core). pair(a, b) returns float or double.
+/// Computes the sum on `cpu_threads` threads (0: one per core). pair(a, b) returns float or double.
 template <class A, class B, class Pair>
 double pair_sum_on_host(const A* a, std::int64_t rows, const B* b, std::int64_t columns, const Pair& pair,
                         unsigned cpu_threads = 1) {
