@@ -1,4 +1,4 @@
-// The three implementations behind make_pair_energy, each made in its own file.
+// The three implementations behind make_pair_energy. Each has its own file.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// The three implementations behind make_potential, each made in its own file.
+// The three implementations behind make_potential. Each has its own file.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,8 @@
 
 namespace smallbatch {
 
-/// Virtual functions cannot be templates: sends both precisions to Implementation::run().
+/// Sends the calls for both precisions to the template Implementation::run(), because virtual functions cannot be
+/// templates.
 template <class Implementation>
 class PotentialOf : public Potential {
  public:

@@ -1,5 +1,5 @@
-// The referee's potentials, fields and energies, and whether what a block has of them is right. Written with Eigen in
-// double precision; of what it judges it shares only the constants of physics/potential.hpp.
+// The referee's potentials, fields and energies, and its verdict about those of a block. It uses Eigen in double
+// precision. It shares only the constants of physics/potential.hpp with the code that it judges.
 #pragma once
 
 #include <array>
@@ -14,47 +14,49 @@
 
 namespace smallbatch {
 
-/// The numbers of the bounds in physics/potential.hpp: of V the parts that do not and that do grow with L/rho_i, and by
-/// how much E's are larger; by how much the first part is with a softening, and both are with a cut-off and with a
-/// screening length or widths; up to which multiple of a cut-off charges count.
+/// Numbers in V's bound (physics/potential.hpp): the constant part, and the factor of L/rho_i.
 struct PotentialBounds {
   double of_terms, of_distances;
 };
 inline constexpr PotentialBounds potential_bounds_float{0x1p-22, 0x1p-23}, potential_bounds_double{0x1p-51, 0x1p-52};
+/// Factors of the bounds: E over V; the constant part with a softening; both parts with a cut-off, and with a screening
+/// length or widths. The last number is how far the bound's sums reach, in cut-offs.
 inline constexpr double field_bound_factor = 4, softening_bound_factor = 2, cutoff_bound_factor = 2,
                         interaction_bound_factor = 2, bound_reach_in_cutoffs = 1.01;
-/// What exp(-rho/l) counts as in a bound at least.
+/// Least value of exp(-rho/l) in a bound.
 constexpr double least_screening(ScalarType precision) {
   return precision == ScalarType::float32 ? 0x1p-100 : 0x1p-960;
 }
-/// What underflow may cost per screened charge, in e/angstrom and e/angstrom^2. Below this `least_rho` double precision
-/// counts charges in large units, and loses more.
+/// Error that underflow may cause per screened charge, in e/angstrom and e/angstrom^2. If rho may be below 2^-200
+/// angstrom, double precision counts charges in large units and loses more.
 constexpr double least_screened_term(ScalarType precision, double least_rho) {
   return precision == ScalarType::float32 ? 0x1p-110 : least_rho < 0x1p-200 ? 0x1p-480 : 0x1p-1000;
 }
-/// Of an interaction energy, of the sum of its terms' magnitudes.
+/// Bound of an interaction energy, relative to the sum of its terms' magnitudes.
 inline constexpr double energy_bound = 0x1p-44;
 
 /// The referee's answer at one target, with the bounds that a backend must keep there (Potential).
 struct ReferencePotential {
-  double potential = 0;  ///< in the unit of options.unit_factor; the singularity policy applied
+  double potential = 0;  ///< in the unit of options.unit_factor, with the singularity policy applied
   double bound = 0;      ///< of the potential
   std::array<double, 3> field{};
   double field_bound = 0;  ///< of each component
   bool singular = false;   ///< the policy made V an infinity and E a NaN
 };
 
-/// A problem's status, of which there are two where rounding decides whether its values leave their range.
+/// Status of a problem. The two numbers differ if rounding decides whether values leave their range.
 struct ReferenceStatus {
   std::int32_t info = 0, or_else = 0;
 };
 
 class ReferenceProblem;
 
-/// One problem of a batch, prepared once to be asked for as many targets as wanted, by many threads if they like. It
-/// looks at points where they lie: the batch must stay. `precision` says whose bound; without `with_field` the field is
-/// not computed, and does not count for the status. A result's summary and energy are not asked for here. With
-/// `target_width`, one for each target of the problem, targets are Gaussian, too, where charges have widths.
+/// Referee of one problem. It is prepared once and then asked for any number of targets, also by several threads. It
+/// reads the points from the batch, so the batch must outlive it.
+///
+/// The bounds are those of `precision`. Without `with_field` the field is neither computed nor counted in the status.
+/// If charges have widths and `target_width` is given, targets are Gaussian too. It then has a number for each target
+/// of the problem. Summary and energy of a result are not available here.
 class PotentialReferee {
  public:
   PotentialReferee(const ChargeBatch& charges, const TargetBatch& targets, std::int64_t problem,
@@ -64,49 +66,55 @@ class PotentialReferee {
   PotentialReferee(PotentialReferee&&) noexcept;
   PotentialReferee& operator=(PotentialReferee&&) noexcept;
 
-  /// At points and at charges as if no value left its range: that the values say.
+  /// The problem's status. At points and charges, the status assumes that all values are in range; only the values
+  /// themselves can tell.
   [[nodiscard]] ReferenceStatus status() const;
-  /// At the targets `points`: indices (z * ny + y) * nx + x into the whole lattice, or counted from the problem's first
-  /// point. Where the problem has no values, every potential and field is NaN.
+  /// Evaluates the targets `points`. They are indices (z * ny + y) * nx + x into the whole lattice, or are counted from
+  /// the problem's first point. If the problem has no values, every potential and field is NaN.
   void at(std::span<const std::int64_t> points, std::span<ReferencePotential> out) const;
 
  private:
   std::unique_ptr<const ReferenceProblem> problem_;
 };
 
-/// The same at once, on `threads` threads. Returns the problem's status.
+/// Evaluates the targets `points` of one problem on `threads` threads. Returns the problem's status.
 ReferenceStatus reference_potential(const ChargeBatch& charges, const TargetBatch& targets, std::int64_t problem,
                                     const PotentialOptions& options, ScalarType precision,
                                     std::span<const std::int64_t> points, std::span<ReferencePotential> out,
                                     unsigned threads = 1, bool with_field = true);
 
-/// The referee's interaction energy of groups 1 and 2 of one problem, and the bound that a backend must keep:
-/// f sum |q_i q_j|/rho_ij energy_bound, times what bounds of V carry for a screening. Large problems take long: `pause`
-/// is called every few hundredths of a second, and may throw.
+/// The referee's interaction energy of groups 1 and 2 of one problem, with the bound that a backend must keep. The
+/// bound is f sum |q_i q_j|/rho_ij energy_bound, times the factor that a screening gives V's bound.
 struct ReferenceEnergy {
   double energy = 0, bound = 0;
 };
+/// Computes the interaction energy of a problem. Large problems take long: `pause` is called every few hundredths of a
+/// second and may throw.
 ReferenceEnergy reference_energy(const ChargeBatch& charges, std::int64_t problem, const PotentialOptions& options,
                                  const std::function<void()>& pause = {});
 
-/// How far a number is beyond the range of its type, as far as its bound lets one say.
+/// Whether a number is beyond the range of its type. The number is known only within its bound, so it may be unclear.
 enum class Beyond { no, perhaps, yes };
 
-/// Error over bound of V, and of E where the block has it, at its target `target`: at most 1 where they are right. A
-/// problem that is not `answered` has NaN everywhere, and a target at which V is singular has no field; a NaN is right
-/// nowhere else. An infinity is right where the policy makes one, or the referee's number, within its bound, leaves the
-/// range of the type with that sign. `beyond` becomes what the target's values say, if it is more.
+/// Error over bound of V at a target of a block, and of E if the block has it. The number is at most 1 if they are
+/// right.
+/// - A problem that is not `answered` must have NaN everywhere.
+/// - A target with a singular V must have NaN as its field. A NaN is right nowhere else.
+/// - An infinity is right if the policy makes one. It is also right if the referee's number, within its bound, leaves
+///   the range of the type with that sign.
+///
+/// `beyond` becomes the larger of itself and what this target's values say.
 template <class T>
 double potential_error_over_bound(const PotentialBlock<T>& block, std::int64_t target, bool answered,
                                   const ReferencePotential& reference, Beyond& beyond);
 
-/// What the stored values first .. last - 1 of a problem at points or charges say of their range: E is infinite beyond
-/// it alone, V also at `singular` targets at most, as the policy has it.
+/// Whether the stored values first .. last - 1 of a problem at points or charges are beyond their range. E is infinite
+/// only beyond its range. V is also infinite at no more than `singular` targets, by the singularity policy.
 template <class T>
 Beyond stored_beyond_range(const PotentialBlock<T>& block, std::int64_t first, std::int64_t last,
                            std::int64_t singular);
 
-/// Whether a status is the referee's, for values that are so far beyond their range.
+/// Whether a status agrees with the referee's, for values that are beyond their range as `beyond` says.
 bool is_status(std::int32_t info, const ReferenceStatus& expected, Beyond beyond);
 
 /// Error over bound of a problem's interaction energy; `pause` as in reference_energy().
@@ -114,7 +122,7 @@ template <class T>
 double energy_error_over_bound(const PotentialBlock<T>& block, const PotentialOptions& options, std::int64_t problem,
                                const std::function<void()>& pause = {});
 
-/// When V, and E and U where they are wanted, are right: that rule as a sentence, with its numbers.
+/// Sentence, with its numbers, that says when V is right, and E and U if they are wanted.
 std::string potential_criterion(const PotentialOptions& options, ScalarType precision, bool with_field,
                                 bool with_energy, bool with_widths = false);
 

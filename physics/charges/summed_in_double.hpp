@@ -1,20 +1,25 @@
-// Where the sum in working precision T cannot be trusted, and what the singularity policy makes of a charge on a target
-// (how near that is, physics/singularity.hpp says). Shared by cuda and cpu; the referee has its own. (nvcc compiles
-// these functions for the device through --expt-relaxed-constexpr.)
+// Decides where a sum in working precision T is not accurate enough, and applies the singularity policy to charges on a
+// target. (The header physics/singularity.hpp says how near that is.) The wings cuda and cpu share this file; the
+// referee has its own rules. For the device, nvcc compiles these functions through --expt-relaxed-constexpr.
 //
-// Let u = 2^-24 (float) or 2^-53 (double), s a charge and p a lattice point, both relative to the lattice's origin and
-// each rounded to T. The rounding moves them by at most u|s| and u|p|, so the distance r is wrong by d <= u (|s| +
-// |p|), and q/r by |q| d / (r (r - d)). The bound allows |q| 2u L / r^2 for that, with L >= |s| and L >= |p|: enough,
-// to first order in d/r. The higher orders stay harmless as long as d/r is small: for r >= 2^8 u |s|, and so |p| <= |s|
-// (1 + 2^8 u), d/r is below 2^-6.99, 0.8 % of what is allowed. (The rest of the arithmetic is relative to q/r, a few u,
-// and so close to a charge L/r dwarfs it.) Hence the radius |s| 2^8 u around every charge: the points within it are
-// summed again in double precision. It depends on the charge's own distance from the origin, so one charge far away
-// does not widen the others'. A lattice point is that close only where it shares most leading digits with the charge:
-// for a lattice of 256 points per axis the radius is under 1 % of a spacing, and it reaches a neighbouring point only
-// where an axis has more than some 2^15 points.
+// Let u = 2^-24 (float) or 2^-53 (double). Let s be a charge and p a lattice point, both relative to the lattice's
+// origin and rounded to type T. Rounding moves s by at most u|s| and p by at most u|p|. The distance r is therefore
+// wrong by d <= u (|s| + |p|), and q/r is wrong by |q| d / (r (r - d)). For this error the bound allows |q| 2u L / r^2,
+// with L >= |s| and L >= |p|. That is enough, to first order in d/r.
 //
-// Two more radii are folded in: where the singularity policy decides (twice that distance, so that rounding in the
-// search cannot lose a point), and where r*r would leave T's normal numbers.
+// The higher orders are harmless while d/r is small. For r >= 2^8 u |s|, d/r is below 2^-6.99. (At the smallest such r,
+// |p| is at most |s| (1 + 2^8 u).) The higher orders are then 0.8 % of what the bound allows. The rest of the
+// arithmetic has errors of a few u, relative to q/r. So close to a charge, L/r is much larger than that.
+//
+// Every charge therefore has a radius of 2^8 u |s|. Points within the radius are summed again in double precision. The
+// radius depends on the charge's own distance from the origin. One charge far away does not widen the radii of others.
+// A lattice point is that close only if it shares most leading digits with the charge. For a lattice of 256 points per
+// axis the radius is under 1 % of a spacing. It reaches a neighbouring point only if an axis has more than about 2^15
+// points.
+//
+// Two more conditions widen the radius. It is at least twice the distance at which the singularity policy decides:
+// rounding in the search then cannot lose a point. It also covers the distances at which r*r would leave T's normal
+// numbers.
 #pragma once
 
 #include <cstdint>
@@ -23,24 +28,27 @@
 
 namespace smallbatch {
 
-/// Largest coordinate (angstrom, from the lattice's origin) and charge (e) that a sum in T takes: squares and sums of
-/// anything smaller neither overflow nor lose their reciprocal root.
+/// Largest coordinate (angstrom, from the lattice's origin) and charge (e) that a sum in T takes. Squares and sums of
+/// smaller numbers do not overflow, and their reciprocal roots do not underflow.
 template <class T>
 inline constexpr double largest_input = sizeof(T) == 4 ? 1e15 : 1e150;
 
-/// A field is summed from q d/rho^3, which leaves single precision's normal numbers before q/rho^2 does. With rho from
-/// `least_length` on, and charges and coordinates (from the origin) up to `largest_length` and `largest_charge`, it
-/// does not; nearer targets are summed in double precision, and so are all targets of problems that hold larger numbers
-/// (at points, on the GPU, a point that is too far from the origin alone).
+/// Limits within which single precision can sum a field. The sum contains q d/rho^3, which leaves the normal numbers
+/// before q/rho^2 does. The sum stays within them if rho is at least `least_length` and if coordinates (from the
+/// origin) and charges are at most `largest_length` and `largest_charge`. Nearer targets are summed in double
+/// precision, and so are all targets of a problem with larger numbers. At points on the GPU, a point that is too far
+/// from the origin is summed in double precision alone.
 inline constexpr double least_length = 0x1p-30, largest_length = 0x1p30, largest_charge = 0x1p30;
 
-/// Whether single precision does not hold the terms of a problem with coordinates and charges up to these.
+/// Whether single precision does not hold the terms of a problem with coordinates up to `extent` and charges up to
+/// `charge`.
 constexpr bool leaves_single_range(const PotentialOptions& options, bool with_field, double extent, double charge) {
   return options.softening > largest_length || (with_field && (extent > largest_length || charge > largest_charge));
 }
 
-/// How near a charge at distance `norm` from the origin a target must be to be summed again in double precision. Beside
-/// larger distances what a softening's square loses where it is no normal float is nothing.
+/// Distance from a charge within which a target is summed again in double precision. The charge lies at distance `norm`
+/// from the origin. A softening loses digits if its square is no normal float. Beside larger distances this loss does
+/// not matter.
 template <class T>
 constexpr double near_radius(double norm, double singular_distance, bool with_field) {
   const double rounding = norm * (sizeof(T) == 4 ? 0x1p-16 : 0x1p-45);
@@ -50,7 +58,7 @@ constexpr double near_radius(double norm, double singular_distance, bool with_fi
   return larger > underflow ? larger : underflow;
 }
 
-/// Lattice indices first..last of one axis, empty where last < first.
+/// Lattice indices first..last of one axis; empty if last < first.
 struct LatticeIndices {
   std::int64_t first = 0, last = -1;
   [[nodiscard]] constexpr bool empty() const { return last < first; }
@@ -79,14 +87,14 @@ constexpr std::int64_t nearest_index(double coordinate, double spacing, std::int
   return static_cast<std::int64_t>(index);
 }
 
-/// What the charges on a point make of its potential. `others`: sum of q/r over all other charges, in the unit asked
-/// for; `net` and `magnitude`: sums of q and |q| over those on the point.
+/// Potential at a point with charges on it. The argument `others` is the sum of q/r over all other charges, in the
+/// wanted unit. The arguments `net` and `magnitude` are the sums of q and |q| over the charges on the point.
 constexpr double apply_singularity(Singular policy, double others, double net, double magnitude) {
   const bool balanced = (net < 0 ? -net : net) <= net_charge_tolerance * magnitude;
   if (policy == Singular::skip || balanced) return others;
   return net > 0 ? __builtin_huge_val() : -__builtin_huge_val();
 }
-/// Whether they make it infinite, and its field none.
+/// Whether the charges on a point make its potential infinite and its field a NaN.
 constexpr bool is_singular(Singular policy, double net, double magnitude) {
   return apply_singularity(policy, 0, net, magnitude) != 0;
 }

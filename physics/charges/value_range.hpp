@@ -1,10 +1,11 @@
-// Where values leave the range of their type, and how sums in double precision stay clear of it. Shared by cuda and
-// cpu; the referee has its own. (nvcc compiles these functions for the device through --expt-relaxed-constexpr.)
+// Decides where values leave the range of their type, and keeps sums in double precision within it. The wings cuda and
+// cpu share this file; the referee has its own rules. nvcc compiles these functions for the device through
+// --expt-relaxed-constexpr.
 //
-// In double precision a charge may be 1e150 e, and a distance as small as 2^-511 angstrom, a softening's: q/rho^2 would
-// overflow, and sums of such terms be a NaN, though V and E are wanted in range, or as infinities of their sign. Where
-// that may be, charges are therefore summed in units of 2^540 e: no sum of 2^20 terms overflows then. What underflows
-// is below 2^-482 e/angstrom or e/angstrom^2.
+// In double precision a charge may be 1e150 e, and a softening may be as short as 2^-511 angstrom. Then q/rho^2 would
+// overflow and sums of such terms would be NaN. V and E must instead be finite, or infinities of their sign. In such
+// cases charges are summed in units of 2^540 e: no sum of 2^20 terms overflows then. Terms that underflow are below
+// 2^-482 e/angstrom or e/angstrom^2.
 #pragma once
 
 #include <cstdint>
@@ -15,39 +16,39 @@
 
 namespace smallbatch {
 
-/// 1 over the large unit of charges, in e.
+/// Reciprocal of the large unit of charges, 1/e.
 inline constexpr double per_large_unit = 0x1p-540;
 
-/// How near a charge may come to a target that it does not lie on, or rho to 0.
+/// Least distance between a target and a charge that does not lie on it, or the least rho.
 constexpr double least_distance(const PotentialOptions& options, double singular_distance) {
   return options.softening > 0 ? options.softening : singular_distance;
 }
 
-/// What charges are multiplied by, a power of two, before they are summed in double precision; `most`: no sum of their
-/// magnitudes is larger.
+/// Factor of the charges, a power of two, in a sum in double precision. `most` is an upper limit of every sum of their
+/// magnitudes.
 constexpr double charge_scale(double most, double least_distance) {
   return most / least_distance / least_distance < 0x1p1000 ? 1 : per_large_unit;
 }
-/// What a sum of such charges is in a unit of V, E or the energy.
+/// Returns `sum`, a sum over scaled charges, in the unit of V, E or the energy.
 constexpr double unscaled(double sum, double unit_factor, double scale) {
   const double scaled = unit_factor * sum, magnitude = scaled < 0 ? -scaled : scaled;
   return magnitude < 0x1p-1000 ? unit_factor * (sum / scale)
                                : scaled / scale;  // neither step leaves the normal numbers
 }
 
-/// Whether the GPU's inner loops, which form 1/rho^3, and with a cut-off w from rho^2, are not up to a problem's
-/// lengths.
+/// Whether a problem's lengths are too extreme for the GPU's inner loops. These loops form 1/rho^3, and with a cut-off
+/// they form w from rho^2.
 constexpr bool is_extreme(const PotentialOptions& options, bool with_field, double least_distance) {
   return least_distance < 0x1p-240 || (with_field && options.softening > 0x1p300) ||
          (options.cutoff > 0 && options.softening > options.cutoff);
 }
 
-/// The sums that decide whether values on a lattice may leave their range (info_values_out_of_range), in the large
-/// unit.
+/// Sums that decide whether values on a lattice may leave their range (info_values_out_of_range), in the large unit of
+/// charges.
 struct LargestValues {
   double potential = 0, field = 0;
 
-  /// A charge of this magnitude, for the lattice point nearest to it.
+  /// Adds a charge of this magnitude at distance `rho` from its nearest lattice point.
   constexpr void add(double magnitude, double rho, const PotentialOptions& options) {
     const double share = per_large_unit * magnitude / rho;
     potential += share;
@@ -57,7 +58,7 @@ struct LargestValues {
     potential += more.potential;
     field += more.field;
   }
-  /// Whether they leave the range of T.
+  /// Whether the sums leave the range of T.
   template <class T>
   [[nodiscard]] constexpr bool leave_range(const PotentialOptions& options, bool with_field) const {
     const double factor = options.unit_factor < 0 ? -options.unit_factor : options.unit_factor;
@@ -66,7 +67,7 @@ struct LargestValues {
   }
 };
 
-/// Whether any `count` charges could leave it: hardly ever, and then each charge is looked at.
+/// Whether `count` charges anywhere could leave the range of T. This is rare, and then each charge is examined.
 template <class T>
 constexpr bool may_leave_range(const PotentialOptions& options, bool with_field, std::int64_t count,
                                double singular_distance) {

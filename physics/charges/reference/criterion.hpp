@@ -1,4 +1,4 @@
-// What an interaction puts into the sentences of the bounds, of potentials and of pair energies alike.
+// Words that an interaction adds to the sentences about the bounds of potentials and of pair energies.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace smallbatch {
 
-/// The names of a sentence; `of`, "i" or "ij", is the index of its sum.
+/// Names and definitions in a sentence. `of` is the index of its sum, "i" or "ij".
 struct CriterionWords {
   std::string f = "f", r = "r_", m, screening, field_screening;
   std::string of_softening, of_interaction, of_cutoff;  ///< definitions

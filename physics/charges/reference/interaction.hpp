@@ -1,9 +1,11 @@
-// How a charge acts on a target, as the referee has it. With m = rho, or max(r, 1.25 w) of Gaussian charges,
-//     g = value/m,   -g'(r)/r = slope/m^3,
-// where value and slope are numbers from 0 to 1; both are 1 of point charges. A bound of g is value_bound/m, of its
-// slope slope_bound/m^2. A cut-off is a factor on top, which is not here.
+// The referee's action of a charge on a target. Let m = rho, or m = max(r, 1.25 w) for Gaussian charges. Then
 //
-// Everything here has internal linkage: the files of tiles are compiled for several instruction sets.
+//     g = value/m,   -g'(r)/r = slope/m^3.
+//
+// The numbers value and slope lie between 0 and 1; for point charges both are 1. The bound of g is value_bound/m, and
+// the bound of its slope is slope_bound/m^2. A cut-off is a further factor and is not applied here.
+//
+// Everything here has internal linkage, because the tile_*.cpp files are compiled for several instruction sets.
 #pragma once
 
 #include <algorithm>
@@ -21,17 +23,17 @@ struct Shares {
   Number value{1}, slope{1}, value_bound{1}, slope_bound{1};
 };
 
-/// From this t on a Gaussian charge is a point.
+/// A Gaussian charge counts as a point from this t on.
 constexpr double far_from_gaussian = 7;
 
-/// With x = rho/l; `least` is the least bound.
+/// Shares of a screened charge, with x = rho/l. `least` is the least value of both bounds.
 template <class Number>
 Shares<Number> screened_shares(Number x, Number least) {
   const Number value = std::exp(-x), slope = value * (1 + x);
   return {value, slope, std::max(slope, least), std::max(slope * (1 + x), least)};
 }
 
-/// The incomplete gamma function P(3/2, t^2) over t^3, by a series of positive terms for t below 1.
+/// The incomplete gamma function P(3/2, t^2) over t^3. For t below 1 it is a series of positive terms.
 template <class Number>
 Number gaussian_slope(Number t) {
   const Number t2 = t * t, density = std::exp(-t2);
@@ -44,7 +46,7 @@ Number gaussian_slope(Number t) {
   return density * sum;
 }
 
-/// With t = r/(sqrt(2) w).
+/// Shares of a Gaussian charge, with t = r/(sqrt(2) w).
 template <class Number>
 Shares<Number> gaussian_shares(Number t) {
   if (t >= far_from_gaussian) return {};
@@ -53,12 +55,13 @@ Shares<Number> gaussian_shares(Number t) {
   return {value * length, gaussian_slope(t) * (length * length * length), 1, 1};
 }
 
-/// One charge and one target, or two charges: m and the shares.
+/// Action of a charge on a target or on another charge: m and the shares.
 template <class Number>
 struct Action : Shares<Number> {
   Number length;
 };
-/// `softening2` is a square, `width2` the sum of both squares, `per_screening_length` 1/l.
+/// Computes the action at the squared distance `r2`. The arguments are the squared softening, the sum of both squared
+/// widths, and `per_screening_length` = 1/l.
 template <class Number>
 Action<Number> action_of(InteractionKind kind, Number r2, Number softening2, Number width2, Number per_screening_length,
                          Number least_bound) {

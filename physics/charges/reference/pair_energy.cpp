@@ -1,5 +1,5 @@
-// The reference backend of pair energies, and the referee's answers: from the referee's potentials of one group's
-// charges at the other's, or of all charges at each other.
+// The reference backend of pair energies, and the referee's answers. Both use the referee's potentials: of one group's
+// charges at the other group's, or of all charges at each other.
 #include <Eigen/Core>
 #include <algorithm>
 #include <array>
@@ -25,9 +25,9 @@ namespace smallbatch {
 namespace {
 
 constexpr double largest_double = std::numeric_limits<double>::max();
-constexpr std::int64_t charges_together = 256;  // that a thread takes at a time
+constexpr std::int64_t charges_together = 256;  // number that a thread takes at a time
 
-/// Charges of one problem: where each lies in it, then what a batch has of them.
+/// Charges of one problem. `source` is the place of each charge in the problem; the other members are as in a batch.
 struct Charges {
   std::vector<std::int64_t> source;
   std::vector<double> position, charge, width;
@@ -49,7 +49,7 @@ struct Charges {
   [[nodiscard]] std::int64_t count() const { return offset[1]; }
 };
 
-/// Pairs on one place: above 0 and below 0 by their product, of each charge that takes part.
+/// Pairs on one place that a charge is part of: how many have a positive and how many a negative product.
 struct OnOnePlace {
   std::int64_t alike = 0, unlike = 0;
 };
@@ -77,9 +77,9 @@ class ReferencePairs {
     }
     if (status_ == 0 && strongest > most) status_ = info_charges_out_of_range;
     if (status_ != 0 || count_ == 0) return;
-    // In double precision in units of about the strongest charge, so that nothing overflows on the way.
+    // In double precision, charges are in units of about the strongest one. No intermediate result overflows then.
     if (options.precision == ScalarType::float64 && strongest > 0) exponent_ = std::ilogb(strongest);
-    // The first one, without its charge, is the origin of points.
+    // The first charge is the origin of points. It is added to both groups, with charge 0.
     if (in_groups_)
       for (Charges* side : {&rows_, &columns_}) side->add(charges, first, 0, 0);
     for (std::int64_t i = 0; i < count_; ++i) {
@@ -108,7 +108,7 @@ class ReferencePairs {
   }
 
  private:
-  /// The energies of the rows, where they are wanted, and of the problem where `whole`.
+  /// Computes the energies of the rows if they are wanted, and the energy of the problem if `whole`.
   void add(const Charges& rows, const Charges& sources, bool whole, unsigned threads,
            const std::function<void()>& pause, ReferencePairEnergy& answer) const {
     PotentialOptions others = potential_options(options_);
@@ -131,7 +131,7 @@ class ReferencePairs {
       perhaps = on_one_place(rows, sources, 1 + 1e-9);
       if (total(here) == total(perhaps)) perhaps = on_one_place(rows, sources, 1 - 1e-9);
     }
-    const double factor = options_.precision == ScalarType::float32 ? 1 : 2;  // of the bound, over that of V
+    const double factor = options_.precision == ScalarType::float32 ? 1 : 2;  // the bound over V's bound
     CompensatedSum energy, bound;
     OnOnePlace pairs;
     for (std::size_t i = 0; i < potential.size(); ++i) {
@@ -147,7 +147,7 @@ class ReferencePairs {
           answer.energy_per_charge[at], answer.charge_bounds[at], answer);
     }
     if (!whole) return;
-    const double each = in_groups_ ? 1 : 0.5;  // of one set each pair has been met twice
+    const double each = in_groups_ ? 1 : 0.5;  // in one set, each pair has been met twice
     const auto info_of = [&](std::int64_t met) {
       return static_cast<std::int32_t>(
           std::min<std::int64_t>(in_groups_ ? met : met / 2, std::numeric_limits<std::int32_t>::max()));
@@ -157,7 +157,7 @@ class ReferencePairs {
     if (answer.or_else == 0) answer.or_else = info_of(total(perhaps));
   }
 
-  /// `sum` in the unit asked for, with what pairs on one place make of it.
+  /// Sets an energy from `sum`: in the wanted unit, and with the effect of pairs on one place.
   void set(double sum, double bound, const OnOnePlace& pairs, double& energy, double& energy_bound,
            ReferencePairEnergy& answer) const {
     const long double unit = std::scalbn(1.0L, 2 * exponent_) * options_.unit_factor;
@@ -182,7 +182,7 @@ class ReferencePairs {
     return all;
   }
 
-  /// Of each row, with sources nearer than `times` the distance that is none: looked for in the order of x.
+  /// Finds for each row the sources nearer than `times` the singular distance. The search goes along x.
   [[nodiscard]] std::vector<OnOnePlace> on_one_place(const Charges& rows, const Charges& sources, double times) const {
     const double distance = times * singular_distance_of_points;
     std::vector<std::pair<double, std::size_t>> by_x;
@@ -211,8 +211,8 @@ class ReferencePairs {
   bool in_groups_;
   std::int64_t count_ = 0;
   std::int32_t status_ = 0;
-  int exponent_ = 0;        ///< charges are kept times 2 to minus this
-  Charges rows_, columns_;  ///< group 1 and group 2, or all charges and none
+  int exponent_ = 0;        ///< charges are stored times 2^-exponent_
+  Charges rows_, columns_;  ///< group 1 and group 2; or all charges, and none
 };
 
 class EigenPairEnergy final : public PairEnergy {
@@ -238,7 +238,8 @@ class EigenPairEnergy final : public PairEnergy {
   unsigned threads_;
 };
 
-/// Error over bound of one energy, which may be a NaN by rights, or an infinity by rounding alone.
+/// Error over bound of one energy. A NaN may be right. Rounding alone may make an infinity of a number, or a number of
+/// an infinity.
 double judge(double got, double expected, double bound) {
   if (std::isnan(expected)) return std::isnan(got) ? 0 : infinity;
   if (std::isinf(got) && std::isfinite(expected) && std::signbit(got) == std::signbit(expected) &&

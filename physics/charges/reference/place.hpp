@@ -1,4 +1,4 @@
-// Where something lies, to more digits than a double has.
+// Positions with more digits than a double has.
 #pragma once
 
 #include <Eigen/Core>
@@ -6,12 +6,12 @@
 
 namespace smallbatch {
 
-/// high + low, exactly.
+/// A position that is exactly high + low.
 struct Place {
   Eigen::Array3d high, low;
 };
 
-/// position - origin: the larger minus the difference gives the smaller as it was used.
+/// Returns position - origin. Subtracting the larger operand from the difference gives the other one as it was used.
 inline Place shifted(const Eigen::Array3d& position, const Eigen::Array3d& origin) {
   Place place;
   for (int axis = 0; axis < 3; ++axis) {

@@ -1,4 +1,5 @@
-// The reference backend, and the referee's answers: a tile of targets after the other by ReferenceProblem.
+// The reference backend of potentials, and the referee's answers. ReferenceProblem computes both, one tile of targets
+// after another.
 #include <atomic>
 #include <cmath>
 #include <limits>
@@ -17,7 +18,7 @@ namespace smallbatch {
 
 namespace {
 
-constexpr std::int64_t targets_together = 8 * tile_targets;  // that a thread takes at a time
+constexpr std::int64_t targets_together = 8 * tile_targets;  // number that a thread takes at a time
 
 template <class T>
 PotentialSummary summary_of(const T* potential, std::int64_t count) {
@@ -136,7 +137,7 @@ ReferenceEnergy reference_energy(const ChargeBatch& charges, std::int64_t proble
   CompensatedSum energy, bound;
   constexpr std::int64_t pairs_between_pauses = 1 << 20;
   std::int64_t since_pause = 0;
-  double pairs = 0;  // each rounded to a number below the normal ones, where it is one
+  double pairs = 0;  // each term may be rounded to a subnormal number
   for (std::int64_t i = first; i < last; ++i) {
     const Eigen::Map<const Eigen::Array3d> here(charges.position + 3 * i);
     if (!here.isFinite().all() || !std::isfinite(charges.charge[i]) || !std::isfinite(width(i))) return {nan, 0};

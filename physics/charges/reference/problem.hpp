@@ -1,14 +1,16 @@
-// One problem as the referee sees it: potential and field in double precision, a tile of targets at a time. It shares
-// no arithmetic and no decision with the implementations that it judges: its own status, its own idea of a charge on a
-// target, its own sums. One file, because what it prepares is what those sums need.
+// One problem as the referee sees it: potential and field in double precision, one tile of targets at a time. The
+// referee shares no arithmetic and no decision with the implementations that it judges. It has its own status, its own
+// rule for a charge on a target and its own sums. All this is in one file because the sums use the data that are
+// prepared here.
 //
-// It must be clearly more accurate than the bounds that it checks. Of single precision's (relative errors of 2^-22)
-// double precision leaves nothing to ask for, but near a charge: there displacements lose digits to the coordinates.
-// For double precision's (relative errors of 4 u, u = 2^-53)
-//  - displacements carry the low parts that position - origin and index * spacing round away, so neither costs L/r;
-//  - terms and sums keep what each operation loses: many equal terms would be wrong in one direction.
-// Charges near a target, which may lie on it, are looked at one by one, in long double for either precision. Charges
-// are scaled by a power of two where their terms would overflow.
+// The referee must be clearly more accurate than the bounds that it checks. Double precision suffices to check single
+// precision (relative errors of 2^-22), except near a charge: there, displacements lose digits of the coordinates. To
+// check double precision (relative errors of 4 u, u = 2^-53),
+// - displacements carry the low parts that position - origin and index * spacing round away, so neither costs L/r;
+// - terms and sums keep the digits that each operation loses, because many equal terms would be wrong in one direction.
+//
+// Charges near a target may lie on it. They are added one by one, in long double for either precision. Charges are
+// scaled by a power of two if their terms would overflow.
 #pragma once
 
 #include <Eigen/Core>
@@ -31,7 +33,7 @@
 
 namespace smallbatch {
 
-/// One problem of a batch, ready to be evaluated at any of its targets.
+/// One problem of a batch, prepared to be evaluated at any of its targets.
 class ReferenceProblem {
   using Positions = Eigen::Map<const Eigen::Array3Xd>;
   static Positions positions(const double* all, const std::int64_t* offset, std::int64_t problem) {
@@ -89,12 +91,12 @@ class ReferenceProblem {
   ReferenceProblem(const ReferenceProblem&) = delete;
   ReferenceProblem& operator=(const ReferenceProblem&) = delete;
 
-  /// At points and charges, without what only values can say: info_values_out_of_range.
+  /// The problem's status. At points and charges it lacks info_values_out_of_range, which only the values can tell.
   [[nodiscard]] ReferenceStatus status() const { return status_; }
   [[nodiscard]] std::int64_t points() const { return points_.cols(); }
 
-  /// `targets` are indices into the whole lattice, or counted from the problem's first point. What is found at one does
-  /// not depend on the others.
+  /// Evaluates `targets`: indices into the whole lattice, or indices counted from the problem's first point. The result
+  /// at one target does not depend on the others.
   void at(std::span<const std::int64_t> targets, std::span<ReferencePotential> out) const {
     TileTotals tile;
     for (std::size_t first = 0; first < targets.size(); first += tile_targets) {
@@ -104,7 +106,8 @@ class ReferenceProblem {
   }
 
  private:
-  /// As many charges as are summed at a time, and as many as are looked at one by one where one of them is near.
+  /// The first number of charges is summed at a time. If one of them is near a target, they are halved until at most
+  /// the second number is left; these are added one by one.
   static constexpr Eigen::Index most_together = 256, fewest_together = 8;
   using Marks = std::array<bool, tile_targets>;
 
@@ -123,7 +126,7 @@ class ReferenceProblem {
       tile.own[k] = kind_ == TargetKind::charges ? own_[static_cast<std::size_t>(target)] : -1;
       tile.place.width2[k] = target_width2(target);
       if (kind_ == TargetKind::lattice && k > 0 && target == tile.target[k - 1] + 1 && x + 1 < shape_.nx) {
-        set_along(0, ++x, tile, k);  // beside the one before it
+        set_along(0, ++x, tile, k);  // the target is the right neighbour of the previous one
         for (const int axis : {1, 2}) {
           tile.place.high[axis][k] = tile.place.high[axis][k - 1];
           tile.place.low[axis][k] = tile.place.low[axis][k - 1];
@@ -180,7 +183,7 @@ class ReferenceProblem {
       for (Eigen::Index i = first; near[k] && i < last; ++i) add_charge(i, k, tile);
   }
 
-  /// Adds one charge at one target: what the loops do, for charges that may lie on it.
+  /// Adds one charge at one target. This does what the loops do, for charges that may lie on the target.
   void add_charge(Eigen::Index i, int k, TileTotals& tile) const {
     if (i == tile.own[k]) return;
     const Place place = place_of(tile.target[k]);
@@ -247,20 +250,21 @@ class ReferenceProblem {
     }
   }
 
-  /// What charges count in a bound: in single precision at least `least` each.
+  /// Magnitudes of the charges as a bound counts them: in single precision, at least `least` each.
   [[nodiscard]] Eigen::ArrayXd counted(double least) const {
     if (precision_ != ScalarType::float32) return charge_.abs();
     return charge_.abs().max(std::scalbn(least, scale_));
   }
 
-  /// From the origin to the last lattice point.
+  /// Vector from the origin to the last lattice point.
   [[nodiscard]] Eigen::Array3d corner() const {
     const Eigen::Array3d points(static_cast<double>(shape_.nx), static_cast<double>(shape_.ny),
                                 static_cast<double>(shape_.nz));
     return (points - 1) * spacing_;
   }
 
-  /// Without a target there is no origin that a range could be counted from, without a charge nothing to sum.
+  /// Status by the input alone. Without a target there is no origin from which a range could be counted. Without a
+  /// charge there is nothing to sum.
   [[nodiscard]] std::int32_t input_status(const Positions& position, const Eigen::Map<const Eigen::ArrayXd>& charge,
                                           const Eigen::Map<const Eigen::ArrayXd>& width, bool anywhere) const {
     const double limit = precision_ == ScalarType::float32 ? 1e15 : 1e150;
@@ -274,11 +278,12 @@ class ReferenceProblem {
     return far ? info_charges_out_of_range : 0;
   }
 
-  /// Zero charges have no effect.
+  /// Stores the charges that are not zero; the others have no effect.
   void keep_charges(const Positions& position, const Eigen::Map<const Eigen::ArrayXd>& charge,
                     const Eigen::Map<const Eigen::ArrayXd>& width) {
     used_ = (charge != 0).count();
-    // The exponents of the largest charge, of their number, and of the largest 1/rho^2 stay below 1000 together.
+    // The exponents of the largest charge, of the number of charges and of the largest 1/rho^2 must add up to less than
+    // 1000.
     least_rho_ = options_.softening > 0 ? options_.softening : singular_distance_;
     for (const double length : width)
       if (length >= least_width) least_rho_ = std::min(least_rho_, length);
@@ -332,12 +337,12 @@ class ReferenceProblem {
       const long double cutoff = std::max(options_.cutoff, 0x1p-500);
       split(1 / (cutoff * cutoff), law_.per_cutoff2, law_.per_cutoff2_low);
       law_.per_cutoff = static_cast<double>(1 / cutoff);
-      // Within numbers whose last digit has a reciprocal.
+      // Keeps reach2 among the numbers with a last digit that has a reciprocal.
       law_.reach2 = std::clamp(std::pow(bound_reach_in_cutoffs * options_.cutoff, 2), 0x1p-960, 0x1p1023);
       law_.per_last_digit_of_reach2 = 0x1p54 / law_.reach2;
     }
-    // Terms of double precision, and what is stored, are rounded to numbers below the normal ones, too; and a bound
-    // beyond all numbers allows any. Screened terms get there in single precision, too.
+    // Terms of double precision and stored values may be rounded to subnormal numbers. So may screened terms in single
+    // precision. A bound beyond all numbers allows any value.
     double least_of_terms = std::numeric_limits<double>::denorm_min();
     if (interaction_ == InteractionKind::screened) {
       split(1 / static_cast<long double>(options_.screening_length), law_.per_screening_length,
@@ -347,8 +352,8 @@ class ReferenceProblem {
     }
     least_ = static_cast<double>(used_) * least_of_terms * std::abs(options_.unit_factor) +
              (single ? std::numeric_limits<float>::denorm_min() : std::numeric_limits<double>::denorm_min());
-    // Near a charge displacements without low parts, wrong by 2^-51 L, tell little, least whether it is on the target;
-    // nor do loops know a target's own.
+    // Displacements without low parts have errors of 2^-51 times L. Near a charge this is too much, above all to decide
+    // whether the charge lies on the target. The loops also do not know a target's own charge.
     near2_ = std::pow(1.001 * singular_distance_ + (single ? 0x1p-36 * extent_ : 0), 2);
     if (kind_ == TargetKind::charges) near2_ = std::max(near2_, law_.softening2);
     static const TileLoops fastest = usable_tile_loops().front();
@@ -369,13 +374,13 @@ class ReferenceProblem {
   [[nodiscard]] double lost_along(int axis, std::int64_t index) const {
     return std::fma(static_cast<double>(index), spacing_[axis], -along(axis, index));
   }
-  /// Low parts only where loops look at them.
+  /// Sets the low parts only where loops read them.
   void set_along(int axis, std::int64_t index, TileTotals& tile, int k) const {
     tile.place.high[axis][k] = along(axis, index);
     if (precision_ != ScalarType::float32) tile.place.low[axis][k] = lost_along(axis, index);
   }
 
-  /// How many charges lie on a lattice point.
+  /// Number of charges that lie on a lattice point.
   [[nodiscard]] std::int64_t charges_on_lattice() const {
     std::int64_t found = 0;
     for (Eigen::Index i = 0; i < used_; ++i) {
@@ -385,15 +390,15 @@ class ReferenceProblem {
     return found;
   }
 
-  /// Whether values on the lattice leave their range: the sums of info_values_out_of_range, in units of a power of two
-  /// that none of their terms leaves.
+  /// Decides whether values on the lattice leave their range. The sums are those of info_values_out_of_range, scaled by
+  /// a power of two that keeps every term in range.
   void judge_range() {
     const double largest =
         precision_ == ScalarType::float32 ? std::numeric_limits<float>::max() : std::numeric_limits<double>::max();
     const double factor = std::abs(options_.unit_factor);
     constexpr int unit = 600;
     const double limit = std::scalbn(largest, -unit) / factor;
-    // Hardly ever could they, wherever the charges were.
+    // This is rare: usually no placement of the charges could leave the range.
     const double at_most = std::scalbn(charge_.abs().sum(), -unit - scale_) / least_rho_;
     const double field_at_most = at_most / least_rho_ + (options_.cutoff > 0 ? 2 * at_most / options_.cutoff : 0);
     if (std::max(at_most, field_at_most) < 0.9 * limit) return;
@@ -414,7 +419,7 @@ class ReferenceProblem {
     if (sum > 1.001 * limit) status_.or_else = status_.info;
   }
 
-  /// From the nearest point of the lattice to a charge.
+  /// Displacement of a charge from the nearest lattice point, along one axis.
   [[nodiscard]] double to_lattice(Eigen::Index i, int axis) const {
     const std::int64_t points[3] = {shape_.nx, shape_.ny, shape_.nz};
     const double last = static_cast<double>(points[axis] - 1);
@@ -425,7 +430,7 @@ class ReferenceProblem {
     return {to_lattice(i, 0), to_lattice(i, 1), to_lattice(i, 2)};
   }
 
-  /// How many targets have a charge on them, other than their own: looked for among the charges in the order of x.
+  /// Number of targets with a charge on them other than their own. The search goes along x.
   [[nodiscard]] std::int64_t targets_on_charges() const {
     if (singular_distance_ == 0) return 0;
     std::vector<std::pair<double, Eigen::Index>> by_x;
@@ -449,7 +454,7 @@ class ReferenceProblem {
     return found;
   }
 
-  /// Whether a charge is Gaussian, and so lies on nothing.
+  /// Whether a charge is Gaussian. A Gaussian charge lies on nothing.
   [[nodiscard]] bool is_wide(Eigen::Index i) const { return width2_.size() > 0 && width2_[i] > 0; }
 
   TargetKind kind_;
@@ -458,22 +463,22 @@ class ReferenceProblem {
   PotentialOptions options_;
   ScalarType precision_;
   bool with_field_;
-  Positions points_;                      ///< the targets where they are no lattice
-  std::span<const double> target_width_;  ///< of targets that are Gaussian charges
+  Positions points_;                      ///< the targets, unless they are a lattice
+  std::span<const double> target_width_;  ///< widths of targets that are Gaussian charges
   Eigen::Array3d origin_ = Eigen::Array3d::Zero(), spacing_ = Eigen::Array3d::Zero();
   double singular_distance_ = 0;  ///< 0: nothing is singular
   double extent_ = 0;
-  double least_rho_ = 0;  ///< no charge that is not on a target is nearer to it, or it is wider
-  int scale_ = 0;         ///< charges are kept times 2 to this
+  double least_rho_ = 0;  ///< least rho of a charge that is not on a target
+  int scale_ = 0;         ///< charges are stored times 2^scale_
   ReferenceStatus status_;
-  Eigen::Index used_ = 0;  ///< charges that are not zero, which alone are kept
+  Eigen::Index used_ = 0;  ///< number of charges that are not zero; only these are stored
   Eigen::Array<double, Eigen::Dynamic, 3> position_, position_low_;  ///< relative to the origin: high + low is exact
   Eigen::ArrayXd charge_, counted_, counted_in_field_, width2_;
-  std::vector<Eigen::Index> own_;  ///< of targets that are charges: where they are kept; -1 where they are zero
+  std::vector<Eigen::Index> own_;  ///< where a target that is a charge is stored; -1 if it is zero
   TileCharges charges_;            ///< all of them
   TileLaw law_;
-  double least_ = 0;  ///< of any bound
-  double near2_ = 0;  ///< up to this rho^2 a charge may lie on a target
+  double least_ = 0;  ///< least value of any bound
+  double near2_ = 0;  ///< a charge up to this rho^2 may lie on a target
   TileLoop loop_ = nullptr;
 };
 

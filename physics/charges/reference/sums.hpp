@@ -1,11 +1,11 @@
-// A sum that keeps what its additions lose.
+// A compensated sum.
 #pragma once
 
 #include <cmath>
 
 namespace smallbatch {
 
-/// A running sum that keeps what each addition loses (Neumaier).
+/// Running sum that keeps the rounding error of each addition (Neumaier).
 class CompensatedSum {
  public:
   void add(double value) {
@@ -13,7 +13,7 @@ class CompensatedSum {
     lost_ += std::abs(sum_) >= std::abs(value) ? (sum_ - sum) + value : (value - sum) + sum_;
     sum_ = sum;
   }
-  /// What was lost means nothing once the sum is an infinity or a NaN.
+  /// Returns the corrected sum. The correction means nothing once the sum is an infinity or a NaN.
   [[nodiscard]] double value() const { return std::isfinite(sum_) ? sum_ + lost_ : sum_; }
 
  private:

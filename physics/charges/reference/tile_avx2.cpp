@@ -1,4 +1,4 @@
-// AVX2 and FMA.
+// The referee's loops for AVX2 and FMA.
 #include "physics/charges/reference/tile_body.hpp"
 
 namespace smallbatch {

@@ -1,4 +1,4 @@
-// AVX-512.
+// The referee's loops for AVX-512.
 #include "physics/charges/reference/tile_body.hpp"
 
 namespace smallbatch {

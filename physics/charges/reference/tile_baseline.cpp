@@ -1,4 +1,4 @@
-// What the compiler takes for granted.
+// The referee's loops for the compiler's default instruction set.
 #include "physics/charges/reference/tile_body.hpp"
 
 namespace smallbatch {

@@ -1,5 +1,5 @@
-// The one body of the referee's inner loops. Each file that includes it is compiled for an instruction set, with Eigen
-// under a name of its own, so that no function of one takes the place of another's.
+// The one body of the referee's inner loops. Each file that includes it is compiled for one instruction set. Each has
+// Eigen under a different name, so no function of one file replaces that of another.
 #pragma once
 
 #include <Eigen/Core>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr int lanes_of_register = Eigen::internal::packet_traits<double>::size;
 
-/// high + low, where low is some units in the last place of high at most: a number of about twice the length.
+/// A number of about twice the precision: high + low, where low is at most a few units in the last place of high.
 template <class Lanes>
 struct Twofold {
   Lanes high, low;
@@ -29,7 +29,7 @@ template <class Lanes>
   for (int lane = 0; lane < Lanes::SizeAtCompileTime; ++lane) result[lane] = std::fma(a[lane], b[lane], c[lane]);
   return result;
 }
-/// a b, rounded: as no product, which a compiler would contract with the addition that follows.
+/// a b, rounded. A plain product could be contracted with the addition that follows.
 template <class Lanes>
 [[gnu::always_inline]] inline Lanes product_of(const Lanes& a, const Lanes& b) {
   return fused<Lanes>(a, b, Lanes::Zero());
@@ -51,7 +51,7 @@ template <class Lanes>
   return {product, fused<Lanes>(a.high, b.high, -product) + (a.high * b.low + a.low * b.high)};
 }
 
-/// The numbers of the loops: Twofold where they are exact.
+/// Number type of the loops: Twofold if sums are exact.
 template <bool exact, class Lanes>
 using Number = std::conditional_t<exact, Twofold<Lanes>, Lanes>;
 
@@ -85,7 +85,7 @@ template <class Lanes>
 [[gnu::always_inline]] inline Lanes reciprocal_root(const Lanes& a) {
   return a.rsqrt();
 }
-/// Eigen's is right to some units in the last place; a step of Newton's method says what it lacks.
+/// Eigen's reciprocal root is right to a few units in the last place. A step of Newton's method gives its error.
 template <class Lanes>
 [[gnu::always_inline]] inline Twofold<Lanes> reciprocal_root(const Twofold<Lanes>& a) {
   const Lanes y = a.high.rsqrt(), root = product_of(a.high, y), root_low = fused<Lanes>(a.high, y, -root) + a.low * y;
@@ -104,7 +104,7 @@ template <class Lanes>
   return {high, (rest.low - a.low).max(-high).min(high)};
 }
 
-/// Running sums, one per lane. (Written without +=, with which GCC stores them in each step.)
+/// Running sums, one per lane. They do without +=, because GCC then stores the sums in each step.
 template <bool exact, class Lanes>
 struct LaneSums {
   Lanes sum = Lanes::Zero(), lost = Lanes::Zero();
@@ -119,7 +119,7 @@ struct LaneSums {
   }
 };
 
-/// a, as a factor of numbers.
+/// The number a, as a factor.
 template <bool exact, class Lanes>
 [[gnu::always_inline]] inline Number<exact, Lanes> number_of(const Lanes& a) {
   if constexpr (exact)
@@ -137,8 +137,8 @@ template <class Lanes>
   return {a.high.max(least), (a.high < least).select(Lanes::Zero(), a.low)};
 }
 
-/// Eigen's exponential function ends at exp(-708), but half of x does not come to that before exp(-x) is 0. `x_low` is
-/// what x lacks.
+/// Shares of a screened charge. Eigen's exponential function ends at exp(-708). The code uses exp(-x/2)^2, because x/2
+/// stays above that limit until exp(-x) is 0. `x_low` is the low part of x.
 template <class Lanes>
 [[gnu::always_inline]] inline Shares<Lanes> screened_lanes(const Lanes& x, const Lanes& x_low, double least) {
   const Lanes root = (-0.5 * x).exp(), value = root * (root - root * x_low), slope = value * (1 + x);
@@ -159,7 +159,7 @@ template <class Lanes>
 template <bool exact, bool field, bool cutoff, InteractionKind kind>
 void add_charges(const TileCharges& charges, std::int64_t first, std::int64_t last, const TileTargets& targets,
                  const TileLaw& law, TileSums& sums) {
-  // As many as registers hold the sums of.
+  // The registers can hold the sums of this many targets.
   constexpr int lanes = (exact ? 1 : field ? 2 : 4) * lanes_of_register;
   static_assert(tile_targets % lanes == 0);
   using Lanes = Eigen::Array<double, lanes, 1>;
@@ -191,7 +191,8 @@ void add_charges(const TileCharges& charges, std::int64_t first, std::int64_t la
         reciprocal =
             reciprocal_root(larger_of<Lanes>(r2, gaussian_length_in_widths * gaussian_length_in_widths * width2));
         shares =
-            gaussian_lanes<Lanes>((rounded(r2) / (2 * width2)).min(100).sqrt());  // Eigen's root of infinity is none
+            // Eigen's root of infinity is not a number.
+            gaussian_lanes<Lanes>((rounded(r2) / (2 * width2)).min(100).sqrt());
       } else {
         reciprocal = reciprocal_root(rho2);
       }

@@ -1,4 +1,4 @@
-// What the referee has found at a tile of targets so far.
+// The referee's totals at a tile of targets.
 #pragma once
 
 #include <Eigen/Core>
@@ -14,7 +14,7 @@ namespace smallbatch {
 using Tile = Eigen::Array<double, tile_targets, 1>;
 using ValuesOfTile = Eigen::Map<const Tile>;
 
-/// Running sums, which keep what each addition loses (Knuth's two-sum).
+/// Running sums that keep the rounding error of each addition (Knuth's two-sum).
 struct TileSum {
   Tile sum = Tile::Zero(), lost = Tile::Zero();
   void add(const ValuesOfTile& terms, const ValuesOfTile& lost_of_terms) {
@@ -28,7 +28,7 @@ struct TileSum {
     lost[target] += (sum[target] - (next - gained)) + (high - gained) + static_cast<double>(term - high);
     sum[target] = next;
   }
-  /// What was lost means nothing once the sum is an infinity or a NaN.
+  /// Returns the corrected sum. The correction means nothing once the sum is an infinity or a NaN.
   [[nodiscard]] long double total(int target) const {
     const long double rounded = sum[target];
     return std::isfinite(sum[target]) ? rounded + lost[target] : rounded;
@@ -40,8 +40,8 @@ struct TileTotals {
   std::array<std::int64_t, tile_targets> target;
   std::array<Eigen::Index, tile_targets> own;  ///< the charge that a target leaves out; -1: none
   TileSum potential, field[3];
-  Tile bound = Tile::Zero(), field_bound = Tile::Zero();    ///< not yet times their constant factors
-  std::array<CompensatedSum, tile_targets> net, on_target;  ///< of q and |q|, of charges on the target
+  Tile bound = Tile::Zero(), field_bound = Tile::Zero();    ///< without their constant factors
+  std::array<CompensatedSum, tile_targets> net, on_target;  ///< sums of q and |q| over the charges on the target
   bool any_on_target = false;
 
   void forget(bool with_field) {

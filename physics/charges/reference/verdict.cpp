@@ -1,4 +1,4 @@
-// Whether stored potentials, fields and energies are the referee's.
+// Verdict about stored potentials, fields and energies: whether they are the referee's.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -12,13 +12,13 @@ namespace smallbatch {
 
 namespace {
 
-/// Error over bound of one number that may be a NaN by rights.
+/// Error over bound of one number. A NaN may be right.
 double judge(double got, double expected, double bound, bool may_be_nan) {
   if (may_be_nan && std::isnan(expected)) return std::isnan(got) ? 0 : infinity;
   return error_over_bound(got, expected, bound);
 }
 
-/// A bound that is beyond all numbers, as the referee gives it.
+/// Whether a bound allows any number: the referee gives the largest double then.
 bool is_any_number(double bound) { return bound == std::numeric_limits<double>::max(); }
 
 template <class T>
@@ -29,7 +29,7 @@ Beyond beyond_range(double exact, double bound) {
   return std::abs(exact) + bound > largest ? Beyond::perhaps : Beyond::no;
 }
 
-/// The same of one number of T: beyond T's range it is an infinity of its sign.
+/// Error over bound of one number of type T. Beyond T's range, an infinity of its sign is right.
 template <class T>
 double judge_in_range(T got, double expected, double bound, Beyond& beyond) {
   const Beyond found = beyond_range<T>(expected, bound);
@@ -38,7 +38,8 @@ double judge_in_range(T got, double expected, double bound, Beyond& beyond) {
   if (std::isinf(got) && found != Beyond::no && same_sign) return 0;
   if (std::isinf(got) && bound - std::abs(expected) > std::numeric_limits<T>::max()) return 0;
   if (is_any_number(bound)) return std::isnan(got) ? infinity : 0;
-  if (sizeof(T) == sizeof(double) && std::isinf(expected) && same_sign)  // it may be so by rounding alone
+  // // Rounding alone may make the referee's number an infinity.
+  if (sizeof(T) == sizeof(double) && std::isinf(expected) && same_sign)
     return std::abs(got) > 0.999 * std::numeric_limits<double>::max() ? 0 : infinity;
   return error_over_bound(got, expected, bound);
 }
