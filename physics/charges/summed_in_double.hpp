@@ -2,10 +2,10 @@
 // target. (The header physics/singularity.hpp says how near that is.) The wings cuda and cpu share this file; the
 // referee has its own rules. For the device, nvcc compiles these functions through --expt-relaxed-constexpr.
 //
-// Let u = 2^-24 (float) or 2^-53 (double). Let s be a charge and p a lattice point, both relative to the lattice's
-// origin and rounded to type T. Rounding moves s by at most u|s| and p by at most u|p|. The distance r is therefore
-// wrong by d <= u (|s| + |p|), and q/r is wrong by |q| d / (r (r - d)). For this error the bound allows |q| 2u L / r^2,
-// with L >= |s| and L >= |p|. That is enough, to first order in d/r.
+// Let u = 2^-24 (float) or 2^-53 (double). Let s be a charge and p a lattice point. Both are relative to the lattice's
+// origin and rounded to T (float or double). Rounding moves s by at most u|s| and p by at most u|p|. The distance r is
+// therefore wrong by d <= u (|s| + |p|), and q/r is wrong by |q| d / (r (r - d)). For this error the bound allows |q|
+// 2u L / r^2, with L >= |s| and L >= |p|. That is enough, to first order in d/r.
 //
 // The higher orders are harmless while d/r is small. For r >= 2^8 u |s|, d/r is below 2^-6.99. (At the smallest such r,
 // |p| is at most |s| (1 + 2^8 u).) The higher orders are then 0.8 % of what the bound allows. The rest of the

@@ -10,7 +10,7 @@ namespace smallbatch {
 namespace {
 constexpr int bits_per_axis = 16;
 
-/// The bits of `index`, three apart.
+/// Spreads the bits of `index` to every third place.
 std::uint64_t spread(std::uint64_t index) {
   std::uint64_t spread_out = 0;
   for (int bit = 0; bit < bits_per_axis; ++bit) spread_out |= (index >> bit & 1) << 3 * bit;
@@ -22,7 +22,7 @@ std::vector<std::int64_t> spatial_order(const Coordinates& places) {
   std::vector<std::int64_t> order(static_cast<std::size_t>(places.count));
   if (places.count == 0) return order;
   const Box box = box_around(places.x, places.y, places.z, places.count);
-  double edge = 0;  // of a cube, so that cells are no plates
+  double edge = 0;  // the box is a cube, so that its cells are cubes too
   for (std::size_t axis = 0; axis < 3; ++axis) edge = std::max(edge, box.high[axis] - box.low[axis]);
   const double cells = edge > 0 ? ((1 << bits_per_axis) - 1) / edge : 0;
   std::vector<std::pair<std::uint64_t, std::int64_t>> keys(order.size());

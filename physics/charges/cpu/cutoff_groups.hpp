@@ -1,6 +1,7 @@
-// Which charges a cut-off leaves out for a few targets: charges are put in an order in which neighbours in space are
-// neighbours in memory (Morton's), each partial sum (partial_sums.hpp) gets a box around its charges, and those whose
-// box lies beyond the cut-off of the box around the targets are left out. They would have added exactly 0.
+// Skips charges that a cut-off makes ineffective at a few targets. Charges are first sorted along a Morton curve, so
+// that neighbours in space are neighbours in memory. Each partial sum (partial_sums.hpp) has a box around its charges.
+// A partial sum is skipped if its box lies beyond the cut-off from the box around the targets. It would have added
+// exactly 0.
 #pragma once
 
 #include <array>
@@ -15,9 +16,10 @@ struct Coordinates {
   const double *x = nullptr, *y = nullptr, *z = nullptr;
 };
 
-/// The places in the order of a curve that visits one octant of their box after the other; ties as they come.
+/// Order of the places along a curve that visits one octant of their box after another. Equal places keep their order.
 std::vector<std::int64_t> spatial_order(const Coordinates& places);
 
+/// A box with edges along the axes.
 struct Box {
   std::array<double, 3> low{}, high{};
 };
@@ -35,6 +37,7 @@ Box box_around(const T* x, const T* y, const T* z, std::int64_t count) {
     }
   return box;
 }
+/// The box around two boxes.
 Box box_around(const Box& a, const Box& b);
 
 /// The boxes of a problem's partial sums.
@@ -43,7 +46,8 @@ class CutoffGroups {
   CutoffGroups() = default;
   explicit CutoffGroups(const Coordinates& charges);
 
-  /// Those of the partial sums `from` (all, where it is null) that reach a target in `targets`, in ascending order.
+  /// Lists the partial sums that may reach a target in `targets`, in ascending order. Candidates are the sums in
+  /// `from`, or all sums if `from` is null.
   void within(double reach, const Box& targets, const std::vector<std::int32_t>* from,
               std::vector<std::int32_t>& out) const;
 

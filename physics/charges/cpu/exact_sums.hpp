@@ -1,4 +1,4 @@
-// Products of doubles as sums of two doubles, without loss.
+// Exact products of doubles, as sums of two doubles.
 #pragma once
 
 #include <cmath>
@@ -8,7 +8,7 @@
 
 namespace smallbatch {
 
-/// index * spacing.
+/// Returns index * spacing, without rounding.
 inline Exact exact_product(std::int64_t index, double spacing) {
   const double k = static_cast<double>(index), p = k * spacing;
   return {p, std::fma(k, spacing, -p)};

@@ -1,12 +1,15 @@
-// How a charge acts on a target, over vectors, as value/m and slope/m^3 times a displacement (without a cut-off):
+// Action of a charge on a target, over vectors. Without a cut-off it is value/m, and slope/m^3 times a displacement:
+//
 //     screened, x = rho/l:             m = rho, value = exp(-x), slope = (1 + x) exp(-x)
 //     Gaussian, t = r/(sqrt(2) w):     m = max(r, 1.25 w), L = m/(sqrt(2) w) = max(t, 0.88),
-//         value = L erf(t)/t,          slope = (L/t)^3 (erf(t) - 2/sqrt(pi) t exp(-t^2))
-// and 1 and 1 of point charges. For t < 1 erf(t)/t and the slope are power series of t^2. From 1 on, erf(t) is
-// 1 - exp(-t^2) P(1/t). The polynomial P is fitted to erfc(t) exp(t^2) on (1, 6.2) so that exp(-t^2) times its error is
-// below 2^-55, and below 2^-31 in single precision.
 //
-// Included by kernels_body.hpp, whose rules hold here: internal linkage, and Lanes.
+//         value = L erf(t)/t,          slope = (L/t)^3 (erf(t) - 2/sqrt(pi) t exp(-t^2))
+//
+// For point charges, value and slope are 1. For t < 1, erf(t)/t and the slope are power series of t^2. From t = 1 on,
+// erf(t) is 1 - exp(-t^2) P(1/t). The polynomial P approximates erfc(t) exp(t^2) on (1, 6.2). Its error times exp(-t^2)
+// is below 2^-55 in double and below 2^-31 in single precision.
+//
+// Only kernels_body.hpp includes this file. Its rules hold here: internal linkage, and Lanes.
 #pragma once
 
 #include "physics/charges/cpu/vectors.hpp"
@@ -15,7 +18,8 @@ namespace smallbatch {
 namespace {
 
 inline constexpr double two_per_root_pi = 1.1283791670955126;
-/// Coefficients in t^2, for t < 1: of erf(t)/t with `first` 1, of (erf(t) - 2/sqrt(pi) t exp(-t^2))/t^3 with 3.
+/// Coefficients of power series in t^2, for t < 1. The series is erf(t)/t if `first` is 1, and (erf(t) - 2/sqrt(pi) t
+/// exp(-t^2))/t^3 if `first` is 3.
 template <class T, int first>
 constexpr auto gaussian_series() {
   Coefficients<T, sizeof(T) == 4 ? 11 : 18> series{};
@@ -26,7 +30,7 @@ constexpr auto gaussian_series() {
   }
   return series;
 }
-/// Coefficients in 1/t - 5/8, for t > 1: of erfc(t) exp(t^2).
+/// Coefficients in 1/t - 5/8 of erfc(t) exp(t^2), for t > 1.
 template <class T>
 constexpr auto gaussian_tail() {
   if constexpr (sizeof(T) == 4)
@@ -53,17 +57,18 @@ template <class Lanes, class T, class Vector>
   return {value, multiply_add<Lanes>(Lanes::smaller(x, Vector{} + T{1000}), value, value)};
 }
 
-/// The least L^2: (1.25/sqrt(2))^2. The least m^2 is 0.78125 times 2 w^2.
+/// The least L^2: (1.25/sqrt(2))^2. The least m^2 is therefore 0.78125 times 2 w^2.
 template <class T>
 inline constexpr T least_gaussian_length2 = 0.78125;
 
-/// `t2`, which may be an infinity, is t^2.
+/// Shares of Gaussian charges. `t2` is t^2 and may be an infinity.
 template <class Lanes, class T, class Vector>
 [[gnu::always_inline]] inline ShareVectors<Vector> gaussian_vectors(Vector t2) {
   constexpr auto of_value = gaussian_series<T, 1>(), of_slope = gaussian_series<T, 3>();
   constexpr auto of_tail = gaussian_tail<T>();
   constexpr T least = least_gaussian_length2<T>;
-  const Vector s = Lanes::smaller(t2, Vector{} + (sizeof(T) == 4 ? T{80} : T{600}));  // where nothing is left of tails
+  // Beyond this t^2 the tail is 0 in working precision.
+  const Vector s = Lanes::smaller(t2, Vector{} + (sizeof(T) == 4 ? T{80} : T{600}));
   const Vector length2 = s < least ? Vector{} + least : s, per_length = Lanes::inverse_sqrt(length2);
   const Vector length = length2 * per_length, density = exp_of_minus<Lanes, T>(s);
   const Vector tail = polynomial<Lanes>(per_length - T{0.625}, of_tail);

@@ -1,5 +1,6 @@
-// AVX2 and FMA. Single precision takes the hardware's 12-bit estimate y of 1/sqrt(a) and one third-order step: with
-// e = 1 - a y^2, 1/sqrt(a) = y (1 + e/2 + 3/8 e^2 + O(e^3)), |e| < 2^-10.4, so what is left is below 2^-32.
+// The loops for AVX2 and FMA. Single precision takes the hardware's 12-bit estimate y of 1/sqrt(a) and one step of
+// third order. With e = 1 - a y^2, 1/sqrt(a) = y (1 + e/2 + 3/8 e^2 + O(e^3)). Because |e| < 2^-10.4, the remaining
+// error is below 2^-32.
 #include <immintrin.h>
 
 #include "physics/charges/cpu/kernels.hpp"

@@ -1,6 +1,7 @@
-// AVX-512. The hardware's 14-bit estimate y of 1/sqrt(a) has e = 1 - a y^2 with |e| < 2^-12.9. Single precision takes
-// one step of Newton's method, y (1 + e/2), which leaves 3/8 e^2 < 2^-27; double precision one of fourth order,
-// y (1 + e/2 + 3/8 e^2 + 5/16 e^3), which leaves 35/128 e^4 < 2^-53: less time than a root and a division.
+// The loops for AVX-512. The hardware's 14-bit estimate y of 1/sqrt(a) has e = 1 - a y^2 with |e| < 2^-12.9. Single
+// precision takes one step of Newton's method, y (1 + e/2). Its error is 3/8 e^2 < 2^-27. Double precision takes one
+// step of fourth order, y (1 + e/2 + 3/8 e^2 + 5/16 e^3). Its error is 35/128 e^4 < 2^-53. This step takes less time
+// than a root and a division.
 #include <immintrin.h>
 
 #include "physics/charges/cpu/kernels.hpp"
@@ -15,7 +16,7 @@ struct Avx512Lanes {
   using Float = __m512;
   using Double = __m512d;
   static constexpr int float_vectors = 4;
-  // (The forms without a mask make GCC 12 warn of an uninitialised variable in its own header.)
+  // The forms without a mask make GCC 12 warn of an uninitialised variable in its own header.
   static Float inverse_sqrt(Float r2) {
     return second_order_step<Avx512Lanes, float>(r2, _mm512_maskz_rsqrt14_ps(0xffff, r2));
   }

@@ -1,4 +1,5 @@
-// Vectors of 16 bytes (SSE2, NEON, or whatever the compiler makes of them); correctly rounded roots and quotients.
+// The loops for vectors of 16 bytes (SSE2, NEON, or the compiler's substitute). Roots and quotients are correctly
+// rounded.
 #include "physics/charges/cpu/kernels_body.hpp"
 
 namespace smallbatch {

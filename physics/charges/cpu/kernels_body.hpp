@@ -1,19 +1,22 @@
-// The body of the CPU's inner loops, written once and compiled per instruction set. Include it in
-// kernels_<set>.cpp only, after that set's `#pragma GCC target`, and before that every header from elsewhere.
+// The body of the CPU's inner loops, written once and compiled per instruction set. Only kernels_<set>.cpp includes it.
+// That file must include all headers from elsewhere first, then set `#pragma GCC target`, then include this body.
 //
-// With rho^2 = r^2 + eps^2 and w = 1 - min(r^2/c^2, 1), a charge contributes
+// Let rho^2 = r^2 + eps^2 and w = 1 - min(r^2/c^2, 1). A charge contributes
+//
 //     V: q/rho w^2,   E: (p - s) q/rho w (w/rho^2 + 4/c^2)
-// and without a cut-off q/rho and (p - s) q/rho^3; interaction.hpp has what other interactions make of it. What is
-// asked for is a template argument, so no loop over charges holds a branch. A charge beyond c contributes exactly 0, so
-// leaving out whole partial sums of such charges changes no bit.
 //
-// Everything here has internal linkage: an inline function with external linkage compiled with AVX-512 could be the
+// and without a cut-off q/rho and (p - s) q/rho^3. The header interaction.hpp has the factors of other interactions.
+// The options of a call are template arguments, so no loop over charges has a branch. A charge beyond c contributes
+// exactly 0. Leaving out whole partial sums of such charges therefore changes no bit.
+//
+// Everything here has internal linkage. An inline function with external linkage, compiled with AVX-512, could be the
 // copy that the linker keeps for the whole program.
 //
-// A Lanes type names the set's vectors of float and double (GCC vector types, so that + - * and ?: work), its inverse
-// square roots, its smaller of two vectors, whether any lane of a comparison of doubles is true, and multiply-adds of
-// vectors and numbers: rounded once where the set has the instruction. These files are compiled without contraction, so
-// that a compiler never decides how often something is rounded: a target's bits would depend on the loop that sums it.
+// A Lanes type has the instruction set's vectors of float and double. They are GCC vector types, so + - * and ?: work.
+// The type has inverse square roots, the smaller of two vectors, and a test whether any lane of a comparison of doubles
+// is true. It also has multiply-adds of vectors and of numbers, rounded once if the set has the instruction. These
+// files are compiled without contraction. A compiler that chose where to round would make a target's bits depend on the
+// loop that sums it.
 #pragma once
 
 #include "physics/charges/cpu/interaction.hpp"
@@ -28,7 +31,7 @@ std::int64_t end_of(std::int64_t begin, std::int64_t length, std::int64_t most) 
   return most - begin < length ? most : begin + length;
 }
 
-/// The numbers of an interaction that a term needs.
+/// Numbers of an interaction that a term needs.
 template <class T>
 struct Constants {
   T softening2, inverse_cutoff2, per_screening_length;  ///< eps^2, 1/c^2, 1/l
@@ -38,17 +41,17 @@ struct Constants {
     softening2 = static_cast<T>(interaction.softening * interaction.softening);
     inverse_cutoff2 = static_cast<T>(c2 > 0 ? 1 / c2 : 0);
     const double per_length = interaction.screening_length > 0 ? 1 / interaction.screening_length : 0;
-    // Distances in float are never that small, so that the limit changes nothing.
+    // Distances in float are never that small, so the limit changes nothing.
     per_screening_length = static_cast<T>(sizeof(T) == 4 && per_length > 0x1p70 ? 0x1p70 : per_length);
   }
 };
 
-/// V alone, or V and the three components of E.
+/// Number of values per target: V alone, or V and the three components of E.
 template <bool field>
 inline constexpr int values_of = field ? 4 : 1;
 
-/// Adds what a charge q (one for all lanes, or one for each) at displacement (dx, dy, dz) contributes to sums[0 ..
-/// values). `spread`, of Gaussian charges, is 2 w^2.
+/// Adds the contribution of a charge at displacement (dx, dy, dz) to sums[0 .. values). The charge q is one number for
+/// all lanes, or one for each. For Gaussian charges, `spread` is 2 w^2.
 template <class Lanes, InteractionKind kind, bool field, bool truncated, class Charge, class Vector, class T>
 [[gnu::always_inline]] inline void add_term(Vector (&sums)[values_of<field>], Charge q, Vector dx, Vector dy, Vector dz,
                                             Vector r2, Vector rho2, Vector spread, const Constants<T>& constants) {
@@ -86,7 +89,7 @@ template <class Lanes, InteractionKind kind, bool field, bool truncated, class C
       add(sums[1], dx, factor);
       add(sums[2], dy, factor);
       add(sums[3], dz, factor);
-    } else {  // 1/rho^3 could underflow where q/rho^2 does not
+    } else {  // 1/rho^3 could underflow although q/rho^2 does not
       Vector factor = along * reciprocal;
       if constexpr (truncated)
         factor = q * (w * multiply_add<Lanes>(w, per_rho2, per_cutoff2));
@@ -99,24 +102,24 @@ template <class Lanes, InteractionKind kind, bool field, bool truncated, class C
   }
 }
 
-/// Several vectors of targets side by side, and what has been summed for them.
+/// Several vectors of targets side by side.
 template <class Lanes, bool field>
 struct SingleTile {
   using Float = typename Lanes::Float;
   using Mask = decltype(Float{} < Float{});
   static constexpr int width = sizeof(Float) / sizeof(float);
-  // Several vectors reuse each charge and hide the latency of the square root, as far as the registers go.
+  // Several vectors use each charge and hide the latency of the square root. The registers limit their number.
   static constexpr int vectors = field ? Lanes::float_vectors / 2 : Lanes::float_vectors;
   Float x[vectors], y[vectors], z[vectors], spread[vectors];
   Mask own[vectors];
 };
 
-/// How the targets of a call lie: in a row of a lattice, which share y and z; on a lattice; or anywhere, where one may
-/// be a charge itself.
+/// Placement of a call's targets: in a row of a lattice, with common y and z; on a lattice; or anywhere. Scattered
+/// targets may be charges.
 enum class Lie { row, lattice, scattered };
 
-/// One partial sum: charges begin .. end-1. `nearest` becomes the smallest rho^2. A row has the same bits as a lattice:
-/// what it computes once for all its targets is computed in the same order.
+/// Adds one partial sum: charges begin .. end-1. `nearest` becomes the smallest rho^2. A row gives the same bits as a
+/// lattice, because shared steps are computed in the same order.
 template <class Lanes, InteractionKind kind, bool field, bool truncated, Lie lie, bool leave_own_out>
 [[gnu::always_inline]] inline void add_charges(
     const SingleCharges& charges, std::int64_t begin, std::int64_t end, const SingleTile<Lanes, field>& tile,
@@ -217,7 +220,8 @@ void sum_single_of(const SingleCharges& charges, const ListedSums& listed, const
   }
 }
 
-/// In double precision. The targets of a row are several vectors side by side; they have the same bits as on a lattice.
+/// Sums in double precision. The targets of a row fill several vectors side by side. They have the same bits as on a
+/// lattice.
 template <class Lanes, InteractionKind kind, bool field, bool truncated, Lie lie>
 void sum_double_of(const DoubleCharges& charges, const ListedSums& listed, const DoubleTargets& targets,
                    const Interaction& interaction, double singular_distance, DoubleSums& sums) {
@@ -238,7 +242,7 @@ void sum_double_of(const DoubleCharges& charges, const ListedSums& listed, const
       x[v] = load<Double>(targets.x + first + v * width);
       x_low[v] = load<Double>(targets.x_low + first + v * width);
     }
-    // One number for all of a row, or one for each target.
+    // One number for a whole row, or one for each target.
     const auto across = [first](const double* of_targets) {
       if constexpr (lie == Lie::row)
         return of_targets[first];
@@ -258,7 +262,7 @@ void sum_double_of(const DoubleCharges& charges, const ListedSums& listed, const
         for (std::int64_t i = group_begin; i < group_end; ++i) {
           const auto dy = (y - charges.y[i]) + (y_low - charges.y_low[i]);
           const auto dz = (z - charges.z[i]) + (z_low - charges.z_low[i]);
-          // Where there is softening no distance is singular.
+          // With a softening no distance is singular.
           const auto dz2 = truncated ? dz * dz : multiply_add<Lanes>(dz, dz, constants.softening2);
           const auto dyz2 = multiply_add<Lanes>(dy, dy, dz2);
           Double dx[vectors], r2[vectors];
@@ -279,7 +283,7 @@ void sum_double_of(const DoubleCharges& charges, const ListedSums& listed, const
               const Mask left_out = ((r2[v] < singular_distance_squared) & (spread == none)) | is_own;
               net[v] += left_out ? q : none;
               magnitude[v] += left_out ? (q < none ? -q : q) : none;
-              // A charge of 0 at any distance adds nothing.
+              // A charge of 0 adds nothing at any distance, so 1 is as good as any.
               q = left_out ? none : q;
               rho2 = left_out ? one : rho2;
             }
@@ -289,7 +293,7 @@ void sum_double_of(const DoubleCharges& charges, const ListedSums& listed, const
         }
         for (int v = 0; v < vectors; ++v)
           for (int value = 0; value < values; ++value) {
-            // total + total_low += group, without loss: two_difference of core, but for vectors
+            // Adds group to total + total_low without loss, as two_difference of core does for numbers.
             const Double sum = total[v][value] + group[v][value], gained = sum - total[v][value];
             total_low[v][value] += (total[v][value] - (sum - gained)) + (group[v][value] - gained);
             total[v][value] = sum;
@@ -306,7 +310,7 @@ void sum_double_of(const DoubleCharges& charges, const ListedSums& listed, const
   }
 }
 
-/// How targets lie that are no charges.
+/// Placement of targets that are not charges.
 Lie lie_of(const SingleTargets& targets) {
   for (int i = 1; i < targets.count; ++i)
     if (targets.y[i] != targets.y[0] || targets.z[i] != targets.z[0]) return Lie::lattice;
@@ -320,12 +324,12 @@ Lie lie_of(const DoubleTargets& targets) {
   return Lie::row;
 }
 
-/// The loop that a call asks for. Only loops for point charges depend on how targets lie: other terms take too long to
-/// gain from it.
+/// Selects the loop that a call asks for. Only loops for point charges depend on the placement of targets. For other
+/// terms the placement saves too little of the time.
 template <class Lanes, InteractionKind kind, bool field, bool truncated>
 constexpr auto single_by_targets(Lie lie) {
   if constexpr (kind == InteractionKind::plain) {
-    if constexpr (!truncated && !field)  // the others gain nothing
+    if constexpr (!truncated && !field)  // other loops would not gain by rows
       if (lie == Lie::row) return sum_single_of<Lanes, kind, field, truncated, Lie::row>;
     if (lie != Lie::scattered) return sum_single_of<Lanes, kind, field, truncated, Lie::lattice>;
   }
@@ -339,7 +343,7 @@ constexpr auto double_by_targets(Lie lie) {
   }
   return sum_double_of<Lanes, kind, field, truncated, Lie::scattered>;
 }
-/// choose.operator()<kind, field, truncated>() with those of the interaction.
+/// Calls choose.operator()<kind, field, truncated>() with the interaction's values.
 template <class Choose>
 constexpr auto chosen(const Interaction& interaction, Choose choose) {
   const auto by_kind = [&]<bool field, bool truncated> {

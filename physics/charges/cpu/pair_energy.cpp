@@ -1,6 +1,7 @@
-// The plan for CPUs: U = sum_i q_i V(s_i) over group 1, with V the potential of group 2 at its charges, or half of that
-// over all charges, with V of the others: batches of targets and charges like any other, which potential.cpp sums with
-// a charge on a target left out. Pairs on one place are then looked for, where some target has met one.
+// The plan of pair energies for CPUs. With groups, U = sum_i q_i V(s_i) over group 1, where V is the potential of group
+// 2. Without groups, U is half that sum over all charges, where V is the potential of the other charges. These
+// potentials are sums of an ordinary batch; potential.cpp computes them and leaves out charges on a target. If a target
+// has met such a charge, the pairs on one place are searched for afterwards.
 #include "physics/charges/cpu/pair_energy.hpp"
 
 #include <algorithm>
@@ -22,7 +23,7 @@ namespace smallbatch {
 
 namespace {
 
-/// What a problem's input is, and what its charges are multiplied by.
+/// Status of a problem's input, and the factor of its charges.
 struct Inspected {
   std::int32_t info = 0;
   double scale = 1;
@@ -50,7 +51,7 @@ Inspected inspect(const ChargeBatch& charges, std::int64_t problem, const PairEn
   return {0, options.precision == ScalarType::float64 ? pair_charge_scale(strongest) : 1};
 }
 
-/// Some of the charges of each problem that has energies, gathered.
+/// Gathered charges, for each problem that has energies.
 struct Gathered {
   std::vector<std::int64_t> offset{0}, source;
   std::vector<double> position, charge, width;
@@ -68,13 +69,14 @@ struct Gathered {
   [[nodiscard]] std::int64_t problems() const { return static_cast<std::int64_t>(offset.size()) - 1; }
 };
 
-/// The charges that take part: rows and columns of the sums over pairs.
+/// Charges that form pairs: rows and columns of the sums over pairs.
 struct Sides {
-  Gathered rows;     ///< group 1, or all
-  Gathered columns;  ///< group 2; nothing where there are no groups
+  Gathered rows;     ///< group 1, or all charges
+  Gathered columns;  ///< group 2; empty without groups
 };
 
-/// Each side of groups begins with the problem's first charge, without its charge: the origin.
+/// Gathers the charges of all problems. With groups, each side begins with the problem's first charge as the origin,
+/// with charge 0.
 Sides gather(const ChargeBatch& charges, const std::vector<Inspected>& inspected) {
   Sides sides;
   for (std::int64_t p = 0; p < charges.count; ++p) {
@@ -95,12 +97,13 @@ Sides gather(const ChargeBatch& charges, const std::vector<Inspected>& inspected
   return sides;
 }
 
-/// How many charges above and below 0 share a row's place.
+/// Numbers of charges above and below 0 that share a row's place.
 struct Shared {
   std::int64_t above = 0, below = 0;
 };
 
-/// Of each row of a problem, among the columns, which are others unless `own`. Looked for in the order of x.
+/// Counts for each row of a problem the columns on its place. If `own`, rows and columns are the same charges, and a
+/// row does not count itself. The search goes along x.
 std::vector<Shared> shared_places(const Gathered& rows, const Gathered& columns, std::int64_t problem, bool own) {
   const auto p = static_cast<std::size_t>(problem);
   std::vector<std::pair<double, std::int64_t>> by_x;
@@ -126,12 +129,13 @@ std::vector<Shared> shared_places(const Gathered& rows, const Gathered& columns,
   return shared;
 }
 
-/// Pairs on one place whose product is above and below 0.
+/// Numbers of pairs on one place, with a product above and below 0.
 struct SharedPairs {
   std::int64_t alike = 0, unlike = 0;
 };
 
-/// Pairs on one place decide an energy, also one that left the range of double precision the other way.
+/// Applies pairs on one place to an energy. They decide it even if it left the range of double precision with the other
+/// sign.
 double with_shared(double energy, const SharedPairs& shared, double factor) {
   if (shared.alike > 0 || shared.unlike > 0) energy = 0;
   if (shared.alike > 0) energy += factor * infinity;
@@ -139,7 +143,7 @@ double with_shared(double energy, const SharedPairs& shared, double factor) {
   return energy;
 }
 
-/// A sum that keeps what its additions lose.
+/// A sum that keeps the rounding errors of its additions.
 struct EnergySum {
   double sum = 0, lost = 0;
   void add(double term) {
@@ -150,14 +154,14 @@ struct EnergySum {
   [[nodiscard]] double value() const { return sum + lost; }
 };
 
-/// The sums of the pairs of rows and columns, or of all rows.
+/// Sums over pairs of rows and columns, or over pairs of rows.
 class PairSums {
  public:
   PairSums(const PairEnergyOptions& options, const std::vector<Inspected>& inspected, unsigned threads,
            const DirectSumKernels& lanes)
       : options_(options), inspected_(inspected), threads_(threads), lanes_(lanes) {}
 
-  /// Sets the energies of the rows, where they are wanted, and of the problems, where `whole`.
+  /// Sets the energies of the rows if they are wanted, and those of the problems if `whole`.
   void sum(const Gathered& rows, const Gathered& columns, bool one_set, bool whole, const ChargeBatch& charges,
            const PairEnergyResult& result) const {
     PotentialOptions others = potential_options(options_);
@@ -205,7 +209,7 @@ class PairSums {
             options_.singular == Singular::skip ? half : with_shared(half, of_row, options_.unit_factor);
       }
       if (!whole) continue;
-      const double each = one_set ? 0.5 : 1;  // of one set each pair has been met twice
+      const double each = one_set ? 0.5 : 1;  // in one set, each pair has been met twice
       const double energy = unscaled_energy(each * sum.value(), options_.unit_factor, problem.scale);
       const std::int64_t met_pairs = (pairs.alike + pairs.unlike) / (one_set ? 2 : 1);
       if (std::isinf(energy)) result.info[p] = info_values_out_of_range;

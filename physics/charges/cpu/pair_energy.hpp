@@ -1,4 +1,4 @@
-// Energies of pairs, for the CPU's plans of pair energies and of potentials.
+// Energies of pairs on the CPU, for the plans of pair energies and of potentials.
 #pragma once
 
 #include "physics/charges/cpu/kernels.hpp"
@@ -6,7 +6,7 @@
 
 namespace smallbatch {
 
-/// PairEnergy::evaluate, of a call that has been checked.
+/// Does what PairEnergy::evaluate does, for a call that has been checked.
 void sum_pair_energies(const ChargeBatch& charges, const PairEnergyOptions& options, const PairEnergyResult& result,
                        unsigned threads, const DirectSumKernels& lanes);
 

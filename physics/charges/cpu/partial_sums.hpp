@@ -1,10 +1,11 @@
-// How many terms the CPU adds in working precision before a total of higher precision takes over (the GPU:
-// charges_per_sum in cuda/device.cuh).
+// Number of terms that the CPU adds in working precision before it adds them to a total of higher precision. On the GPU
+// this is charges_per_sum in cuda/device.cuh.
 //
-// Every addition to a running sum costs up to u (2^-24 or 2^-53) of what the sum holds, and the bound leaves 4 u of
-// sum |q|/r for everything. A running sum over 256 charges of one sign, or over 32 of which the first outweighs the
-// rest, would use that up. So terms are added in groups of 8, groups to partial sums of 32, and those to the total: no
-// term takes part in more than 10 rounded additions, 5 on average, for one more addition per 8 terms.
+// Every addition to a running sum loses up to u (2^-24 or 2^-53) of the sum. The bound leaves 4 u of sum |q|/r for all
+// errors. A running sum over 256 charges of one sign would use this up. So would a sum over 32 charges if the first one
+// outweighs the rest. Terms are therefore added in groups of 8, groups to partial sums of 32, and partial sums to the
+// total. A term then takes part in at most 10 rounded additions, 5 on average. This costs one more addition per 8
+// terms.
 #pragma once
 
 namespace smallbatch {

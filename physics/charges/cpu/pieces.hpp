@@ -1,5 +1,5 @@
-// How the targets of a batch are dealt out: to calls of the inner loops in tiles of up to 64, to threads in pieces of
-// some tiles.
+// Distribution of a batch's targets. Calls of the inner loops get tiles of up to 64 targets. Threads get pieces of
+// several tiles.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace smallbatch {
 
-/// Problems of different lengths, cut into pieces: which piece is whose.
+/// Problems of different lengths, cut into pieces. The pieces of all problems are numbered in one sequence.
 class Pieces {
  public:
   struct Piece {
@@ -35,8 +35,8 @@ class Pieces {
   std::vector<std::int64_t> length_, first_piece_{0};
 };
 
-/// The tiles of one problem's targets: targets one after the other, or, where a cut-off makes it worth while that they
-/// lie close together, bricks of a lattice.
+/// Tiles of one problem's targets: consecutive targets, or bricks of a lattice. Bricks keep targets close together,
+/// which pays off with a cut-off.
 class TargetTiles {
  public:
   TargetTiles(const CpuTargets& targets, bool bricks) : targets_(targets), bricks_(bricks && targets.on_lattice()) {
@@ -57,8 +57,8 @@ class TargetTiles {
     return (targets_.count() + targets_per_call - 1) / targets_per_call;
   }
 
-  /// Puts the indices of a tile's targets into `index` and says how many there are. `order`: of targets that are no
-  /// lattice; empty: as they come.
+  /// Writes the indices of a tile's targets to `index` and returns their number. An `order` that is not empty gives the
+  /// order of targets that are no lattice.
   int list(std::int64_t tile, const std::vector<std::int64_t>& order, std::int64_t (&index)[targets_per_call]) const {
     int count = 0;
     if (!bricks_) {

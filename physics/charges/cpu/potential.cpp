@@ -1,12 +1,14 @@
-// The plan for CPUs: problems are prepared in parallel (problem.hpp), then pieces of their targets are
-// summed in parallel (pieces.hpp), SIMD lanes holding targets (kernels.hpp).
+// The plan of potentials for CPUs. Problems are prepared in parallel (problem.hpp). Then pieces of their targets are
+// summed in parallel (pieces.hpp). SIMD lanes hold targets (kernels.hpp).
 //
-// Double precision: every target goes through sum_double, which sees exact displacements and tells charges on the
-// target from others. Single precision: every target goes through sum_single, and those near a charge then through
-// sum_double: on lattices those that the charges say (summed_in_double.hpp), elsewhere those that sum_single marked.
-// Which targets those are depends on the problem alone, and a lane's arithmetic does not depend on its neighbours, so
-// the bits do not depend on the batch, the planes or the number of threads. Nor do they on what a cut-off leaves out:
-// whole partial sums that would have added 0.
+// In double precision every target goes through sum_double. It uses exact displacements and separates charges on the
+// target from the others. In single precision every target goes through sum_single, and those near a charge go through
+// sum_double afterwards. On lattices, the charges tell which targets are near (summed_in_double.hpp); elsewhere
+// sum_single marks them.
+//
+// Which targets are near depends only on the problem, and the arithmetic of a lane does not depend on its neighbours.
+// The bits therefore do not depend on the batch, the planes or the number of threads. They do not depend on the partial
+// sums that a cut-off leaves out either: these would have added 0.
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -35,20 +37,20 @@ namespace {
 
 constexpr std::int64_t tiles_per_piece = 16;
 
-/// What the values of one problem's points or charges have said, from all threads.
+/// Findings at one problem's points or charges, from all threads.
 struct Seen {
-  std::atomic<std::int32_t> on_charges = 0;  ///< targets
+  std::atomic<std::int32_t> on_charges = 0;  ///< number of targets on charges
   std::atomic<bool> out_of_range = false;    ///< some value leaves the range of its type
 };
 
-/// Where one problem's values go.
+/// Memory for one problem's values.
 template <class T>
 struct Values {
   T* potential;
   T* field;    ///< null: not wanted
-  Seen* seen;  ///< null: on lattices the charges say all
+  Seen* seen;  ///< null for lattices, where the charges decide the status
 
-  /// Says whether a value became an infinity.
+  /// Stores the values of a target. Returns whether one of them became an infinity.
   bool set(std::int64_t index, double v, double ex, double ey, double ez) const {
     potential[index] = static_cast<T>(v);
     if (field == nullptr) return std::isinf(potential[index]);
@@ -61,12 +63,12 @@ struct Values {
 };
 
 Interaction interaction_of(InteractionKind kind, const PotentialOptions& options, bool field) {
-  // A cut-off whose square would vanish is as good as the smallest whose square does not.
+  // A cut-off with a square that would underflow is replaced by the smallest cut-off with a square that does not.
   return {options.softening, options.cutoff > 0 ? std::max(options.cutoff, 0x1p-500) : 0, field, kind,
           options.screening_length};
 }
 
-/// One problem, while its targets are summed.
+/// One problem while its targets are summed.
 struct Summation {
   const DirectSumKernels& lanes;
   const CpuProblem& problem;
@@ -75,11 +77,11 @@ struct Summation {
   Interaction interaction;
   double singular_distance;
 
-  /// The partial sums that reach the targets in a box: all where there is no cut-off.
+  /// Lists the partial sums that reach the targets in a box; all sums if there is no cut-off.
   ListedSums reaching(const Box& box, const std::vector<std::int32_t>* from, std::vector<std::int32_t>& list) const {
     if (interaction.cutoff == 0) return {};
     problem.groups.within(problem.reach, box, from, list);
-    list.reserve(1);  // a list of none is a list all the same
+    list.reserve(1);  // an empty list still needs a pointer that is not null
     return {list.data(), static_cast<std::int64_t>(list.size())};
   }
 
@@ -87,7 +89,7 @@ struct Summation {
     return targets.are_charges() ? problem.own[static_cast<std::size_t>(index)] : -1;
   }
 
-  /// The targets index[0] .. index[count - 1], at most targets_per_call, in double precision.
+  /// Sums the targets index[0] .. index[count - 1] in double precision. There are at most targets_per_call.
   template <class T>
   void sum_in_double(const std::int64_t* index, int count, const Values<T>& values,
                      std::vector<std::int32_t>& list) const {
@@ -151,21 +153,21 @@ struct Summation {
     }
   }
 
-  /// Those of the targets that the inner loops or the problem say are near a charge.
+  /// Adds to `near` the targets that are near a charge, as the inner loops or the problem say.
   void find_near(const SingleSums& sums, const std::int64_t* index, int count, std::vector<std::int64_t>& near) const {
     if (!targets.on_lattice()) {
       for (int i = 0; i < count; ++i)
         if (sums.near[i] != 0) near.push_back(index[i]);
       return;
     }
-    const auto& points = problem.near_points;  // few, if any
+    const auto& points = problem.near_points;  // there are few, if any
     const auto begin = std::lower_bound(points.begin(), points.end(), index[0]);
     const auto end = std::upper_bound(begin, points.end(), index[count - 1]);
     for (int i = 0; begin != end && i < count; ++i)
       if (std::binary_search(begin, end, index[i])) near.push_back(index[i]);
   }
 
-  /// Tiles first .. last-1, at most tiles_per_piece.
+  /// Sums the tiles first .. last-1, at most tiles_per_piece.
   template <class T>
   void sum_tiles(const TargetTiles& tiles, std::int64_t first, std::int64_t last, const Values<T>& values) const {
     if (problem.all_in_double) return sum_tiles_in_double(tiles, first, last, values);
@@ -212,7 +214,7 @@ void fill_with_nan(const TargetTiles& tiles, const CpuProblem& problem, std::int
   }
 }
 
-/// V, E and info of a batch: terms in T.
+/// Computes V, E and info of a batch, with terms in T.
 template <class T, class Stored>
 void sum_values(const ChargeBatch& charges, const TargetBatch& targets, const PotentialOptions& options,
                 const PotentialResult<Stored>& result, unsigned threads, const DirectSumKernels& lanes,
@@ -271,7 +273,7 @@ class CpuPotential final : public PotentialOf<CpuPotential> {
   }
 
  private:
-  /// Where the values of each summary begin, and the last ones end: each plane's, or each problem's.
+  /// Offsets of the values of each summary, and their end. A summary covers a plane or a problem.
   static std::vector<std::int64_t> rows_of(const ChargeBatch& charges, const TargetBatch& targets) {
     std::vector<std::int64_t> first{0};
     if (targets.kind == TargetKind::lattice) {
@@ -284,7 +286,7 @@ class CpuPotential final : public PotentialOf<CpuPotential> {
     return first;
   }
 
-  /// Of groups 1 and 2.
+  /// Computes the interaction energies of groups 1 and 2.
   void sum_energies(const ChargeBatch& charges, const PotentialOptions& options, const std::int32_t* info,
                     double* energy) const {
     std::vector<std::int32_t> of_pairs(static_cast<std::size_t>(charges.count));

@@ -1,4 +1,4 @@
-// Sums at the targets of a batch, for the CPU's plans of potentials and of pair energies.
+// Sums at the targets of a batch on the CPU, for the plans of potentials and of pair energies.
 #pragma once
 
 #include "physics/charges/cpu/kernels.hpp"
@@ -6,8 +6,9 @@
 
 namespace smallbatch {
 
-/// V, E and info as Potential::evaluate has them, of a call that has been checked: terms in `precision`, whatever is
-/// stored. With `target_width`, one per target of the batch, targets are Gaussian, too, where charges have widths.
+/// Computes V, E and info as Potential::evaluate does, for a call that has been checked. Terms have `precision`,
+/// independent of the stored type. If charges have widths and `target_width` is given, targets are Gaussian too. It
+/// then has one number per target of the batch.
 void sum_potentials(const ChargeBatch& charges, const TargetBatch& targets, const PotentialOptions& options,
                     ScalarType precision, const PotentialResult<double>& result, unsigned threads,
                     const DirectSumKernels& lanes, const double* target_width = nullptr);

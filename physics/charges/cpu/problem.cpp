@@ -45,7 +45,7 @@ std::int32_t input_status(const CpuTargets& targets, const double* position, con
   return in_range ? 0 : info_charges_out_of_range;
 }
 
-/// The square of the distance to the nearest point of the lattice.
+/// Squared distance to the nearest point of the lattice.
 double nearest_point2(const CpuTargets& targets, const Exact (&s)[3]) {
   double r2 = 0;
   for (int axis = 0; axis < 3; ++axis) {
@@ -57,7 +57,7 @@ double nearest_point2(const CpuTargets& targets, const Exact (&s)[3]) {
   return r2;
 }
 
-/// Lattice points closer than `radius` to s, counted from the first plane asked for.
+/// Adds the lattice points closer than `radius` to s. Their indices start at the first plane asked for.
 void add_near_points(const CpuTargets& targets, const Exact (&s)[3], double radius, std::vector<std::int64_t>& points) {
   const LatticeBatch& lattice = targets.lattice();
   LatticeIndices range[3];
@@ -71,7 +71,7 @@ void add_near_points(const CpuTargets& targets, const Exact (&s)[3], double radi
         points.push_back(((z - lattice.first_plane) * lattice.shape.ny + y) * lattice.shape.nx + x);
 }
 
-/// The order of `count` positions in space, relative to the origin.
+/// Spatial order of `count` positions relative to the origin.
 std::vector<std::int64_t> order_of(const double* position, const double* origin, std::int64_t count) {
   std::vector<double> relative[3];
   for (std::size_t axis = 0; axis < 3; ++axis)
@@ -131,7 +131,7 @@ CpuProblem prepare_cpu_problem(const ChargeBatch& charges, std::int64_t p, const
   constexpr bool is_single = sizeof(T) == 4;
   const double singular_distance = targets.singular_distance(options);
   const bool truncated = options.cutoff > 0;
-  double strongest = 0, nearest_length = singular_distance;  // of r, or of a width
+  double strongest = 0, nearest_length = singular_distance;  // the least r or width
   for (std::int64_t i = 0; i < count; ++i) {
     strongest = std::max(strongest, std::abs(charge[i]));
     if (width != nullptr && width[i] >= least_width) nearest_length = std::min(nearest_length, width[i]);
@@ -178,7 +178,7 @@ CpuProblem prepare_cpu_problem(const ChargeBatch& charges, std::int64_t p, const
     extent = std::max(extent, norm(s));
     if (is_single) {
       problem.single[3].push_back(static_cast<float>(charge[i]));
-      // How small rho may be at most for a target to be summed again in double precision.
+      // A target with a smaller rho is summed again in double precision.
       const double rho = near_radius<float>(norm(s), singular_distance, wants_field);
       if (!targets.on_lattice()) {
         if (kept % charges_per_partial_sum == 0) problem.near_squared.push_back(0);

@@ -1,4 +1,4 @@
-// One problem as the CPU's plan sums it: its charges without those of zero, relative to the origin, and its targets.
+// One problem for the CPU's plan. It has the charges that are not zero, relative to the origin, and the targets.
 #pragma once
 
 #include <cstdint>
@@ -12,35 +12,35 @@
 
 namespace smallbatch {
 
-/// Twice the square of a charge's width: 0 of a point.
+/// Twice the squared width of a charge; 0 for a point.
 inline double spread_of(double width) { return width < least_width ? 0 : 2 * width * width; }
 
-/// The targets of one problem. `index` counts lattice points from the first plane asked for, and others from the
+/// Targets of one problem. `index` counts lattice points from the first plane asked for, and other targets from the
 /// problem's first.
 class CpuTargets {
  public:
-  /// `target_width` of all targets of the batch: null where they are points.
+  /// `target_width` covers all targets of the batch; it is null if they are points.
   CpuTargets(const ChargeBatch& charges, const TargetBatch& targets, std::int64_t problem,
              const double* target_width = nullptr);
 
   [[nodiscard]] std::int64_t count() const { return count_; }
   [[nodiscard]] bool on_lattice() const { return kind_ == TargetKind::lattice; }
   [[nodiscard]] bool are_charges() const { return kind_ == TargetKind::charges; }
-  /// False where there is no target, and so nothing that coordinates could be relative to.
+  /// Whether there is a target. Without one, coordinates have no origin.
   [[nodiscard]] bool has_origin() const { return origin_ != nullptr; }
   [[nodiscard]] const double* origin() const { return origin_; }
   [[nodiscard]] const double* spacing() const { return spacing_; }
   [[nodiscard]] const LatticeBatch& lattice() const { return *lattice_; }
-  [[nodiscard]] const double* positions() const { return positions_; }  ///< (count, 3), of no lattice
+  [[nodiscard]] const double* positions() const { return positions_; }  ///< (count, 3); not for lattices
   [[nodiscard]] std::int64_t lattice_points(int axis) const {
     return axis == 0 ? lattice_->shape.nx : axis == 1 ? lattice_->shape.ny : lattice_->shape.nz;
   }
-  [[nodiscard]] double smallest_spacing() const;  ///< of a lattice
-  /// How near a charge lies on a target; 0 where nothing is singular.
+  [[nodiscard]] double smallest_spacing() const;  ///< only for lattices
+  /// Distance within which a charge lies on a target; 0 if nothing is singular.
   [[nodiscard]] double singular_distance(const PotentialOptions& options) const;
-  /// Twice the square of a target's width.
+  /// Twice the squared width of a target.
   [[nodiscard]] double spread(std::int64_t index) const { return widths_ == nullptr ? 0 : spread_of(widths_[index]); }
-  /// Relative to the origin.
+  /// Position of a target relative to the origin.
   void place(std::int64_t index, Exact (&relative)[3]) const;
 
  private:
@@ -50,18 +50,20 @@ class CpuTargets {
   std::int64_t count_ = 0;
 };
 
+/// Charges and status of one problem, prepared for sums.
 struct CpuProblem {
-  std::int32_t info = 0;            ///< of points and charges as targets, what their places alone say: 0 or negative
-  bool all_in_double = false;       ///< single precision's range does not hold this problem's terms
-  double scale = 1;                 ///< what charges are multiplied by in `exact`: a power of two (charge_scale)
+  std::int32_t info = 0;            ///< status; at points and charges it is 0 or negative, by the input alone
+  bool all_in_double = false;       ///< single precision cannot hold this problem's terms
+  double scale = 1;                 ///< factor of the charges in `exact`, a power of two (charge_scale)
   AlignedVector<float> single[5];   ///< x, y, z, q, spreads of Gaussian charges; single precision only
-  std::vector<float> near_squared;  ///< per partial sum (SingleCharges); not on lattices
-  AlignedVector<double> exact[8];   ///< x, y, z, their low parts, q, spreads; empty where nothing needs them
-  std::vector<std::int64_t> near_points;  ///< of the lattice's planes asked for, ascending; single precision only
-  std::vector<std::int64_t> order;        ///< of the targets that are no lattice; empty: as they come
-  std::vector<std::int32_t> own;          ///< per target that is a charge: where it lies among these, -1 if it is zero
-  CutoffGroups groups;                    ///< where there is a cut-off
-  double reach = 0;                       ///< charges beyond it add exactly 0, whatever rounding does
+  std::vector<float> near_squared;  ///< one number per partial sum (SingleCharges); not on lattices
+  AlignedVector<double> exact[8];   ///< x, y, z, their low parts, q, spreads; empty if not needed
+  std::vector<std::int64_t>
+      near_points;                  ///< points of the wanted planes near a charge, ascending; single precision only
+  std::vector<std::int64_t> order;  ///< order of targets that are no lattice; empty: as given
+  std::vector<std::int32_t> own;    ///< for each target that is a charge: its place here, or -1 if it is zero
+  CutoffGroups groups;              ///< only with a cut-off
+  double reach = 0;                 ///< charges beyond it add exactly 0, with any rounding
 
   [[nodiscard]] SingleCharges single_charges() const {
     return {static_cast<std::int64_t>(single[3].size()),
@@ -85,7 +87,7 @@ struct CpuProblem {
   }
 };
 
-/// For sums in T.
+/// Prepares a problem for sums in T.
 template <class T>
 CpuProblem prepare_cpu_problem(const ChargeBatch& charges, std::int64_t problem, const CpuTargets& targets,
                                const PotentialOptions& options, bool wants_field);

@@ -1,4 +1,4 @@
-// Lowest, highest and sum of potentials that are finite: of each plane of a lattice, or of each problem.
+// Lowest, highest and sum of the finite potentials, for each plane of a lattice or for each problem.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace smallbatch {
 
-/// Summary k is that of the values first_value[k] .. first_value[k+1]-1. Sums are taken in an order that depends on
-/// their number alone: over 4096 values one after the other, then over those sums.
+/// Computes summary k of the values first_value[k] .. first_value[k+1]-1. The order of additions depends only on the
+/// number of values: 4096 values are added one after another, then these sums.
 template <class T>
 void summarise(const T* potential, const std::vector<std::int64_t>& first_value, unsigned threads,
                PotentialSummary* summary);

@@ -1,7 +1,7 @@
 // Arithmetic of vectors: multiply-adds, reciprocal roots, polynomials, exp(-x).
 //
-// Included by kernels_body.hpp, whose rules hold here: internal linkage, and Lanes. Products that are added up are
-// multiply-adds by name: a compiler that contracts them here and not there would make bits depend on the place.
+// Only kernels_body.hpp includes this file. Its rules hold here: internal linkage, and Lanes. Sums of products are
+// explicit multiply-adds. A compiler that contracted them in some places only would make bits depend on the place.
 #pragma once
 
 #include "physics/charges/cpu/kernels.hpp"
@@ -20,30 +20,30 @@ void store(T* to, Vector v) {
   __builtin_memcpy(to, &v, sizeof(v));
 }
 
-/// a b + c. Numbers among vectors stand for vectors of them.
+/// Returns a b + c. A number stands for a vector of equal numbers.
 template <class Lanes, class A, class B, class C>
 [[gnu::always_inline]] inline auto multiply_add(A a, B b, C c) {
   using Sum = decltype(a * b + c);
   return Lanes::multiply_add(a - Sum{}, b - Sum{}, c - Sum{});
 }
 
-// From an estimate y of 1/sqrt(a) to a better one, with e = 1 - a y^2.
+// Error e = 1 - a y^2 of an estimate y of 1/sqrt(a). The steps below improve the estimate.
 template <class Lanes, class Vector>
 Vector error_of_inverse_sqrt(Vector a, Vector y) {
   return multiply_add<Lanes>(-(a * y), y, decltype(a[0] + a[0]){1});
 }
-/// Newton's: leaves 3/8 e^2.
+/// Newton's step; its error is 3/8 e^2.
 template <class Lanes, class T, class Vector>
 Vector second_order_step(Vector a, Vector y) {
   return multiply_add<Lanes>(y * error_of_inverse_sqrt<Lanes>(a, y), T{0.5}, y);
 }
-/// Leaves 5/16 e^3.
+/// Step of third order; its error is 5/16 e^3.
 template <class Lanes, class T, class Vector>
 Vector third_order_step(Vector a, Vector y) {
   const Vector e = error_of_inverse_sqrt<Lanes>(a, y);
   return multiply_add<Lanes>(y * e, multiply_add<Lanes>(e, T{0.375}, T{0.5}), y);
 }
-/// Leaves 35/128 e^4.
+/// Step of fourth order; its error is 35/128 e^4.
 template <class Lanes, class T, class Vector>
 Vector fourth_order_step(Vector a, Vector y) {
   const Vector e = error_of_inverse_sqrt<Lanes>(a, y);
@@ -73,7 +73,8 @@ constexpr auto exponential_series() {
   }
   return series;
 }
-/// exp(-x) for x >= 0, as 2^-n times a power series of what is left, up to ln(2)/2. It is 0 below the normal numbers.
+/// exp(-x) for x >= 0: 2^-n times a power series of the remainder, up to ln(2)/2. Below the normal numbers the result
+/// is 0.
 template <class Lanes, class T, class Vector>
 [[gnu::always_inline]] inline Vector exp_of_minus(Vector x) {
   using Bits = decltype(x < x);
@@ -84,7 +85,7 @@ template <class Lanes, class T, class Vector>
   constexpr T per_ln2 = static_cast<T>(1.4426950408889634);
   constexpr auto series = exponential_series<T>();
   const Vector some = Lanes::smaller(x, Vector{} + largest);
-  // Adding to_integer rounds to an integer, which then stands in the lowest bits.
+  // Adding to_integer rounds to an integer. The integer is then in the lowest bits.
   const Vector beside = multiply_add<Lanes>(some, per_ln2, to_integer), n = beside - to_integer;
   const Vector rest = multiply_add<Lanes>(n, ln2_low, multiply_add<Lanes>(n, ln2_high, -some));
   const Bits zero = reinterpret_cast<Bits>(Vector{} + to_integer), integer = reinterpret_cast<Bits>(beside) - zero;

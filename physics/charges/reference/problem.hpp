@@ -352,8 +352,9 @@ class ReferenceProblem {
     }
     least_ = static_cast<double>(used_) * least_of_terms * std::abs(options_.unit_factor) +
              (single ? std::numeric_limits<float>::denorm_min() : std::numeric_limits<double>::denorm_min());
-    // Displacements without low parts have errors of 2^-51 times L. Near a charge this is too much, above all to decide
-    // whether the charge lies on the target. The loops also do not know a target's own charge.
+    // Displacements without low parts lose accuracy: their error is 2^-51 times L, the extent. Near a charge this is
+    // too much, above all to decide whether the charge lies on the target. The loops also do not know a target's own
+    // charge.
     near2_ = std::pow(1.001 * singular_distance_ + (single ? 0x1p-36 * extent_ : 0), 2);
     if (kind_ == TargetKind::charges) near2_ = std::max(near2_, law_.softening2);
     static const TileLoops fastest = usable_tile_loops().front();
