@@ -1,9 +1,10 @@
 // Action of a charge on a target, over vectors. Without a cut-off it is value/m, and slope/m^3 times a displacement:
 //
 //     screened, x = rho/l:             m = rho, value = exp(-x), slope = (1 + x) exp(-x)
-//     Gaussian, t = r/(sqrt(2) w):     m = max(r, 1.25 w), L = m/(sqrt(2) w) = max(t, 0.88),
 //
-//         value = L erf(t)/t,          slope = (L/t)^3 (erf(t) - 2/sqrt(pi) t exp(-t^2))
+//     Gaussian, t = r/(sqrt(2) w):     m = max(r, 1.25 w), L = m/(sqrt(2) w) = max(t, 0.88)
+//
+//     value = L erf(t)/t,              slope = (L/t)^3 (erf(t) - 2/sqrt(pi) t exp(-t^2))
 //
 // For point charges, value and slope are 1. For t < 1, erf(t)/t and the slope are power series of t^2. From t = 1 on,
 // erf(t) is 1 - exp(-t^2) P(1/t). The polynomial P approximates erfc(t) exp(t^2) on (1, 6.2). Its error times exp(-t^2)

@@ -1,4 +1,4 @@
-// charge_layouts.hpp on the GPU: a thread has a charge, or an offset, at a time.
+// Conversions of charge_layouts.hpp on the GPU. A thread converts one charge or one offset at a time.
 #include "physics/charge_layouts.cuh"
 
 #include "core/grid_stride.cuh"

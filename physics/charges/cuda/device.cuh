@@ -1,5 +1,5 @@
-// What the kernels of direct summation share: coordinates, one pair, totals, and the sum of one target in double
-// precision. Private to physics/*.cu.
+// Functions that the kernels of direct summation share: coordinates, one pair, totals, and the sum of one target in
+// double precision. Private to physics/*.cu.
 #pragma once
 
 #include "core/two_difference.hpp"
@@ -17,26 +17,26 @@ inline constexpr bool is_single = sizeof(T) == sizeof(float);
 inline constexpr int warp_lanes = 32;
 inline constexpr unsigned whole_warp = 0xffffffffU;
 
-/// Terms that are added in T before a total takes their sum. Each addition costs up to u of what the sum holds, and the
-/// bound leaves 4 u for everything: where one charge outweighs the rest, 32 would be too many.
+/// Number of terms that are added in T before their sum is added to a total. Each addition loses up to u of the sum,
+/// and the bound leaves 4 u for everything. If one charge outweighs the rest, 32 terms would be too many.
 inline constexpr int charges_per_sum = 16;
 
-/// What is wrong with a problem's input; not finite outweighs out of range.
+/// Faults of a problem's input. If both occur, not_finite is reported.
 enum Fault : unsigned { not_finite = 1, out_of_range = 2 };
 __device__ inline std::int32_t info_of_faults(unsigned faults) {
   return (faults & not_finite) != 0 ? info_charges_not_finite : info_charges_out_of_range;
 }
 
-/// Where a charge of zero stands that fills up a sum: where no target is, so that 1/r is finite.
+/// Coordinate of a charge of zero that fills up a sum. No target is there, so 1/r is finite.
 template <class T>
 inline constexpr T far_from_all = static_cast<T>(-4 * largest_input<T>);
 
-/// d . d, in one order of roundings.
+/// Returns d . d, always with the same order of roundings.
 __device__ __forceinline__ double square_of_norm(const double (&d)[3]) {
   return fma(d[0], d[0], fma(d[1], d[1], d[2] * d[2]));
 }
 
-/// position - origin along one axis, as the exact sum shifted + low.
+/// Exact position - origin along one axis: shifted + low.
 struct ShiftedCoordinate {
   double shifted, low;
 };
@@ -45,8 +45,9 @@ __device__ inline ShiftedCoordinate shift(double position, double origin) {
   return {difference.high, difference.low};
 }
 
-/// 1/sqrt(x). For float the hardware's approximation (2^-22.9 relative) with denormals flushed, on purpose: rsqrtf
-/// spends three more instructions on denormals, which only targets that are summed again can meet.
+/// Returns 1/sqrt(x). For float this is the hardware's approximation (2^-22.9 relative), which flushes subnormal
+/// numbers. rsqrtf would need three more instructions for subnormal numbers. Only targets that are summed again can
+/// meet them.
 __device__ __forceinline__ float inverse_sqrt(float x) {
   float y;
   asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
@@ -60,19 +61,20 @@ __device__ __forceinline__ double saturate(double x) { return fmin(fmax(x, 0.0),
 __device__ __forceinline__ float multiply(float a, float b) { return __fmul_rn(a, b); }
 __device__ __forceinline__ double multiply(double a, double b) { return __dmul_rn(a, b); }
 
-/// Softening and cut-off as the inner loops need them.
+/// Softening and cut-off in the form that the inner loops need.
 template <class T>
 struct Truncation {
   T softening2;   ///< eps^2
   T one;          ///< 1 + eps^2 per_cutoff2, so that w = one - rho^2 per_cutoff2
-  T per_cutoff2;  ///< 1/c^2, a little too large: w must not be above 0 at the cut-off, whatever its rounding
+  T per_cutoff2;  ///< 1/c^2, slightly too large: w must not be above 0 at the cut-off with any rounding
 
-  /// w of rho^2.
+  /// Returns w for rho^2.
   [[nodiscard]] __device__ __forceinline__ T window(T rho2) const { return saturate(fma(-rho2, per_cutoff2, one)); }
 };
 template <class T>
 Truncation<T> truncation_of(const PotentialOptions& options) {
-  // A cut-off whose square T cannot hold reaches no target that is not summed again in double precision.
+  // If T cannot hold the square of a cut-off, the cut-off affects only targets that are summed again in double
+  // precision.
   const double cutoff = options.cutoff > 0 ? fmax(options.cutoff, is_single<T> ? 1e-18 : 1e-150) : 0;
   const double larger = is_single<T> ? 1 + 0x1p-21 : 1 + 0x1p-50;
   const auto softening2 = static_cast<T>(options.softening * options.softening);
@@ -81,7 +83,7 @@ Truncation<T> truncation_of(const PotentialOptions& options) {
           per_cutoff2};
 }
 
-/// sum += q / sqrt(r2), for float without the special-function unit where asked.
+/// Computes sum += q / sqrt(r2). For float, `in_software` avoids the special-function unit.
 __device__ __forceinline__ void add_root(float r2, float q, bool in_software, float& sum) {
   if (in_software) {
     const SoftwareRsqrt root = software_rsqrt<production_rsqrt_degree>(r2);
@@ -94,7 +96,7 @@ __device__ __forceinline__ void add_root(double r2, double q, bool, double& sum)
   sum = fma(q, inverse_sqrt(r2), sum);
 }
 
-/// What a charge of 1 contributes at distance rho: g to V, and slope times p - s to E.
+/// Contributions of a charge of 1 at distance rho: g to V, and slope times p - s to E.
 template <class T>
 struct Term {
   T g, slope;
@@ -107,9 +109,9 @@ __device__ __forceinline__ Term<T> term_of(T rho2, const Truncation<T>& truncati
   return {multiply(g, w), multiply(fma(w, per_rho2, 4 * truncation.per_cutoff2), g)};
 }
 
-/// Moves a sum to its total and leaves in the sum what the total could not hold, for the next terms to be added to
-/// (W. Kahan, Commun. ACM 8, 40 (1965)). The error of total + sum does not grow with the number of sums, and no number
-/// of twice the length is needed until it is read.
+/// Adds a sum to its total and leaves the rounding error in the sum. The next terms are then added to that error (W.
+/// Kahan, Commun. ACM 8, 40 (1965)). The error of total + sum does not grow with the number of sums. Until it is read,
+/// no number of twice the precision is needed.
 template <class T>
 __device__ __forceinline__ void settle(T& total, T& sum) {
   const T grown = total + sum;
@@ -117,7 +119,7 @@ __device__ __forceinline__ void settle(T& total, T& sum) {
   total = grown;
 }
 
-/// A total of terms, each settled at once.
+/// A total to which each term is added at once, without a partial sum.
 struct Total {
   double total = 0, rest = 0;
   __device__ __forceinline__ void add(double next) {
@@ -127,12 +129,12 @@ struct Total {
   [[nodiscard]] __device__ double value() const { return total + rest; }
 };
 
-/// What double precision finds at one target.
+/// Sums at one target in double precision.
 struct TargetSums {
-  Total others;          // q g of the charges off the target
-  double field[3]{};     // their field
-  double net = 0;        // q of those on it
-  double magnitude = 0;  // |q| of those on it
+  Total others;          // q g, charges off the target
+  double field[3]{};     // field of the same charges
+  double net = 0;        // q, charges on the target
+  double magnitude = 0;  // |q|, charges on the target
   __device__ void add(const TargetSums& more) {
     others.add(more.others.value());
 #pragma unroll
@@ -140,7 +142,8 @@ struct TargetSums {
     net += more.net;
     magnitude += more.magnitude;
   }
-  /// One charge at target - charge = d. Below `singular2`, unless softened, it is on the target.
+  /// Adds one charge at displacement d = target - charge. Without a softening, a charge below `singular2` lies on the
+  /// target.
   __device__ void add_charge(double q, const double (&d)[3], double singular2, const PotentialOptions& options) {
     const double r2 = square_of_norm(d);
     if (options.softening == 0 && r2 < singular2) {
@@ -148,7 +151,8 @@ struct TargetSums {
       magnitude += fabs(q);
       return;
     }
-    // No multiplication stands beside an addition: the same terms in whatever kernel this is compiled into.
+    // Every multiplication beside an addition is explicit. Each kernel with this function therefore computes the same
+    // terms.
     const double per_rho = rsqrt(fma(options.softening, options.softening, r2));
     double g = per_rho, slope = per_rho * per_rho * per_rho;
     if (options.cutoff > 0) {
@@ -164,7 +168,7 @@ struct TargetSums {
   }
 };
 
-/// The sum over a warp's lanes, valid in lane 0.
+/// Adds the sums of a warp's lanes. The result is valid in lane 0.
 __device__ inline TargetSums sum_over_warp(TargetSums sums) {
   for (int distance = warp_lanes / 2; distance > 0; distance /= 2) {
     TargetSums other;
@@ -179,7 +183,7 @@ __device__ inline TargetSums sum_over_warp(TargetSums sums) {
   return sums;
 }
 
-/// Stores what double precision found at value `index` of the result.
+/// Stores the sums of a target as value `index` of the result.
 template <class T>
 __device__ void store_exact(const PotentialResult<T>& result, std::int64_t index, const TargetSums& sums,
                             const PotentialOptions& options) {

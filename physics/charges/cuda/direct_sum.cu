@@ -1,5 +1,4 @@
-// What one call of direct_sum() launches, in order: the values, what is extreme among them, their summaries, the
-// interaction energies.
+// Launches of one call of direct_sum(), in this order: values, extreme values, summaries, interaction energies.
 #include "physics/direct_sum.cuh"
 
 #include "physics/charges/cuda/kernels.cuh"
@@ -9,7 +8,7 @@ namespace smallbatch {
 
 namespace {
 
-/// The values of each summary: planes of lattices, or problems.
+/// The values of each summary: those of a lattice plane, or of a problem.
 SummaryRows summary_rows(const ChargeBatch& charges, const TargetBatch& targets, const DirectSumSizes& sizes) {
   if (targets.kind == TargetKind::points) return {charges.count, sizes.points, 0, targets.points.offset};
   if (targets.kind == TargetKind::charges) return {charges.count, sizes.charges, 0, charges.offset};
@@ -25,7 +24,7 @@ std::size_t summary_bytes(const SummaryRows& rows, const PotentialResult<T>& res
   return padded(static_cast<std::size_t>(summary_pieces(rows)) * sizeof(PotentialSummary));
 }
 
-/// What can be said without looking at the device's memory: sizes, and pointers that are needed and are not there.
+/// Whether the arguments are usable, as far as the host can tell: sizes, and pointers that must not be null.
 template <class T>
 bool makes_sense(const ChargeBatch& charges, const TargetBatch& targets, const DirectSumSizes& sizes,
                  const PotentialOptions& options, const PotentialResult<T>& result) {

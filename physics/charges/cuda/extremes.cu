@@ -1,7 +1,7 @@
-// Problems far from everyday numbers: whether their values leave the range of their type, and values that the inner
-// loops are not up to, summed again with care for the range of double. The inner loops know nothing of all this, for
-// the sake of their registers. So these kernels come after them, where options, the number of charges and the smallest
-// spacing do not rule both out (value_range.hpp): hardly ever.
+// Kernels for problems with extreme numbers. They decide whether values leave the range of their type. They also sum
+// again, within the range of double, the values that the inner loops cannot handle. The inner loops ignore both cases
+// to save registers. These kernels run after them, unless options, number of charges and smallest spacing exclude both
+// cases (value_range.hpp). They are rarely launched.
 #include <algorithm>
 
 #include "physics/charges/cuda/device.cuh"
@@ -14,15 +14,15 @@ namespace smallbatch {
 
 namespace {
 
-/// A lower limit of all distances off the target, and of all widths.
+/// Returns a lower limit of all distances between a charge and a target that it does not lie on, and of all widths.
 __host__ __device__ double least_length_of(const ChargeBatch& charges, double singular_distance) {
   return charges.width == nullptr ? singular_distance : fmin(singular_distance, least_width);
 }
 
 constexpr int judging_threads = 256, again_threads = 256, warps_per_block = again_threads / warp_lanes;
 
-/// On lattices the charges say whether values leave their range: a block for each problem. Every sum has one fixed
-/// order.
+/// Decides by the charges whether values on lattices leave their range. A block handles one problem. Every sum has a
+/// fixed order.
 template <class T>
 __global__ void __launch_bounds__(judging_threads)
     judge_kernel(ChargeBatch charges, LatticeBatch lattice, PotentialOptions options, bool with_field,
@@ -49,7 +49,7 @@ __global__ void __launch_bounds__(judging_threads)
   if (threadIdx.x == 0 && largest.leave_range<T>(options, with_field)) info[problem] = info_values_out_of_range;
 }
 
-/// Sums that form neither 1/rho^3 nor rho^2/c^2.
+/// Sums that avoid 1/rho^3 and rho^2/c^2, which could leave the range of double.
 struct CarefulSums : TargetSums {
   __device__ void add_charge(double q, const double (&d)[3], double singular2, const PotentialOptions& options) {
     const double r2 = square_of_norm(d);
@@ -61,7 +61,8 @@ struct CarefulSums : TargetSums {
     const double per_rho = rsqrt(fma(options.softening, options.softening, r2));
     double w = 1, per_cutoff2 = 0;
     if (options.cutoff > 0) {
-      const double cutoff = fmax(options.cutoff, 0x1p-500);  // as good as any whose square vanishes
+      const double cutoff =
+          fmax(options.cutoff, 0x1p-500);  // replaces every cut-off with a square that would underflow
       if (r2 >= cutoff * cutoff) return;
       per_cutoff2 = 1 / (cutoff * cutoff);
       w = fma(-r2, per_cutoff2, 1.0);
@@ -73,15 +74,15 @@ struct CarefulSums : TargetSums {
   }
 };
 
-/// What a problem's charges are multiplied by.
+/// Returns the factor of a problem's charges.
 template <class T>
 __device__ double scale_of(const ChargeBatch& charges, std::int64_t problem, double least_distance) {
   const std::int64_t count = charges.offset[problem + 1] - charges.offset[problem];
   return charge_scale(static_cast<double>(count) * largest_input<T>, least_distance);
 }
 
-/// Stores what a warp's lanes found together at value `index`, from charges that were multiplied by `scale`. Says in
-/// lane 0 whether a value leaves the range of T.
+/// Stores the sums of a warp's lanes as value `index`. The charges had been multiplied by `scale`. Returns in lane 0
+/// whether a value leaves the range of T.
 template <class T>
 __device__ bool store_careful(const PotentialResult<T>& result, std::int64_t index, const CarefulSums& of_lane,
                               double scale, const PotentialOptions& options) {
@@ -100,7 +101,7 @@ __device__ bool store_careful(const PotentialResult<T>& result, std::int64_t ind
   return infinite && !singular;
 }
 
-/// All values of lattices that are extreme, a warp for each; blockIdx.x is the problem.
+/// Sums again all values of lattices with extreme numbers. A warp handles one value; blockIdx.x is the problem.
 template <class T>
 __global__ void __launch_bounds__(again_threads)
     lattices_again_kernel(ChargeBatch charges, LatticeBatch lattice, PotentialOptions options,
@@ -129,7 +130,7 @@ __global__ void __launch_bounds__(again_threads)
   }
 }
 
-/// Values at points that are extreme, and those that are infinite: by the singularity policy, or beyond their range.
+/// Sums again extreme values at points. It also sums infinite values again, which are singular or beyond their range.
 template <class T>
 __global__ void __launch_bounds__(again_threads)
     points_again_kernel(ChargeBatch charges, PointBatch points, bool at_charges, std::int64_t values,
@@ -166,7 +167,7 @@ cudaError_t launch_lattice_extremes(const ChargeBatch& charges, const LatticeBat
                                     const DirectSumSizes& sizes, const PotentialOptions& options,
                                     const PotentialResult<T>& result, cudaStream_t stream) {
   const bool field = result.field != nullptr;
-  const double singular_distance = singular_distance_in_spacings * sizes.smallest_spacing;  // 0: it may be any
+  const double singular_distance = singular_distance_in_spacings * sizes.smallest_spacing;  // 0: the spacing is unknown
   if (sizes.charges == 0) return cudaSuccess;
   if (charges.count > 0x7fffffff) return cudaErrorInvalidValue;
   const auto problems = static_cast<unsigned>(charges.count);

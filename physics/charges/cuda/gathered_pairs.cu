@@ -1,6 +1,6 @@
-// The charges that take part in sums over pairs, gathered in their order: a block for each piece of a problem's charges
-// inspects and counts them, a warp for each problem finds where those of its pieces go, and blocks move them there.
-// Every place depends on the problem alone.
+// Gathers the charges that form pairs, in their order. A block inspects and counts one piece of a problem's charges. A
+// warp then finds the destinations of all pieces of one problem. Blocks finally move the charges there. Each
+// destination depends only on the problem.
 #include "physics/charges/cuda/gathered_pairs.cuh"
 
 namespace smallbatch {
@@ -31,7 +31,7 @@ __global__ void __launch_bounds__(gather_threads)
     extent = strongest = 0;
     rows = columns = 0;
   }
-  __syncthreads();  // these are 0
+  __syncthreads();  // the shared variables are 0
   const Piece piece = piece_of(ChargesOf{charges.offset}, charges.count, charges_per_piece, blockIdx.x);
   const double* origin = charges.position + 3 * charges.offset[piece.problem];
   unsigned my_faults = 0;
@@ -64,7 +64,7 @@ __global__ void __launch_bounds__(gather_threads)
   atomicAdd(&columns, my_columns);
   atomicMax(&extent, static_cast<unsigned long long>(__double_as_longlong(my_extent)));
   atomicMax(&strongest, static_cast<unsigned long long>(__double_as_longlong(my_strongest)));
-  __syncthreads();  // all have counted
+  __syncthreads();  // all threads have counted
   if (threadIdx.x != 0) return;
   counts[blockIdx.x] = {rows, columns};
   ProblemState& state = states[piece.problem];
@@ -73,7 +73,7 @@ __global__ void __launch_bounds__(gather_threads)
   atomicMax(&state.strongest, strongest);
 }
 
-/// The sum over the lanes up to this one.
+/// Returns the sum over the lanes up to and including this one.
 __device__ std::int64_t sum_up_to_lane(std::int64_t mine) {
   const int lane = threadIdx.x % warp_lanes;
   for (int distance = 1; distance < warp_lanes; distance *= 2) {
@@ -83,7 +83,7 @@ __device__ std::int64_t sum_up_to_lane(std::int64_t mine) {
   return mine;
 }
 
-/// A warp for each problem: where the charges of its pieces go.
+/// Finds where the charges of each piece go. A warp handles one problem.
 __global__ void __launch_bounds__(gather_threads)
     place_kernel(ChargeBatch charges, ProblemState* states, PieceCounts* counts) {
   const std::int64_t problem = (static_cast<std::int64_t>(blockIdx.x) * gather_threads + threadIdx.x) / warp_lanes;
@@ -126,7 +126,7 @@ __global__ void __launch_bounds__(gather_threads)
     if (is_charge && energy_per_charge != nullptr)
       energy_per_charge[i] = state.faults != 0 ? static_cast<double>(NAN) : 0;
     const unsigned part = is_charge && state.faults == 0 ? part_of(charges, place) : 0;
-    // Where rows are columns, they are gathered once.
+    // If rows and columns are the same charges, they are gathered once.
     const bool wanted[2] = {(part & row) != 0, part == column};
     unsigned lanes[2];
 #pragma unroll
@@ -154,7 +154,7 @@ __global__ void __launch_bounds__(gather_threads)
       gathered.charge[to] = Single ? charges.charge[place] : scale * charges.charge[place];
       gathered.source[to] = place;
     }
-    __syncthreads();  // all have read the counts
+    __syncthreads();  // all threads have read the counts
   }
 }
 

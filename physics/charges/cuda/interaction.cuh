@@ -1,11 +1,17 @@
-// How two charges act on each other on the GPU: g and -g' of screened and of Gaussian charges (physics/potential.hpp).
-// The kernels of plain charges have 1/rho as their pipes like it best (device.cuh). The host has these functions for
-// tests alone. Private to physics/*.cu.
+// Action of two charges on each other on the GPU: g and -g' of screened and of Gaussian charges
+// (physics/potential.hpp). The kernels of plain charges compute 1/rho in a form that suits their pipes (device.cuh). On
+// the host, only tests use these functions. Private to physics/*.cu.
 //
-// Screened:  g = exp(-rho/l)/rho,   -g' = g (1/rho + 1/l)
+// Screened:
+//
+//     g = exp(-rho/l)/rho,   -g' = g (1/rho + 1/l)
+//
 // Gaussian, with a = 1/(sqrt(2) w), x = a r and F(z) = erf(sqrt(z))/sqrt(z):
-//            g = a F(x^2) = erf(x)/r,   -g' = -2 a^2 x F'(x^2) = (g - 2 a exp(-x^2)/sqrt(pi))/r
-// Near a charge the last difference loses its digits: there F is its power series. Far from it the charge is a point.
+//
+//     g = a F(x^2) = erf(x)/r,   -g' = -2 a^2 x F'(x^2) = (g - 2 a exp(-x^2)/sqrt(pi))/r
+//
+// Near a charge the last difference loses digits, and F is computed by its power series. Far from it, a Gaussian charge
+// is a point.
 #pragma once
 
 #include <cmath>
@@ -17,7 +23,7 @@ namespace smallbatch {
 
 namespace {
 
-/// rho and 1/rho, each to about one rounding; at rho = 0, 0 and a large number.
+/// rho and 1/rho, each to about one rounding. At rho = 0, rho is 0 and per_rho is a large number.
 template <class T>
 struct Root {
   T rho, per_rho;
@@ -28,7 +34,7 @@ __host__ __device__ __forceinline__ Root<T> root_of(T rho2) {
   return {fma(half, fma(-rho, rho, rho2), rho), fma(half, fma(-rho, y, T{1}), y)};
 }
 
-/// The action of a charge of 1 at distance rho: g, and the force -g'.
+/// Action of a charge of 1 at distance rho: g, and the force -g'.
 template <class T>
 struct Action {
   T g, force;
@@ -36,7 +42,7 @@ struct Action {
 
 inline constexpr double two_per_root_pi = 1.1283791670955126;
 
-/// The series of F for x^2 below `largest`.
+/// Power series of F, for x^2 below `largest`.
 template <class T>
 struct GaussianSeries {
   static constexpr int degree = sizeof(T) == sizeof(float) ? 8 : 15;
@@ -51,11 +57,11 @@ struct GaussianSeries {
   }
 };
 
-/// From this x^2 on a Gaussian charge is a point.
+/// A Gaussian charge counts as a point from this x^2 on.
 template <class T>
 inline constexpr T far_from_gaussian = sizeof(T) == sizeof(float) ? T{20} : T{40};
 
-/// per_length: 1/l, or a.
+/// Computes the action; `per_length` is 1/l or a.
 template <InteractionKind kind, class T>
 __host__ __device__ __forceinline__ Action<T> action(const Root<T>& root, T per_length) {
   const T x = root.rho * per_length, per_rho = root.per_rho;
@@ -80,14 +86,14 @@ __host__ __device__ __forceinline__ Action<T> action(const Root<T>& root, T per_
   }
 }
 
-/// With a cut-off: w = max(0, 1 - r^2/c^2).
+/// Applies a cut-off, with w = max(0, 1 - r^2/c^2).
 template <class T>
 __host__ __device__ __forceinline__ Action<T> cut_off(const Action<T>& whole, const Root<T>& root, T w, T per_cutoff2) {
   return {w * w * whole.g, w * fma(w, whole.force, 4 * per_cutoff2 * (whole.g * root.rho))};
 }
 
-/// Returns 1/length, limited, for the length l or sqrt(2) w. For a point its square overflows, so that it counts as
-/// far.
+/// Returns 1/length, limited, for the length l or sqrt(2) w. For a point, the square of the result overflows, so the
+/// charge counts as far.
 template <class T>
 inline constexpr double largest_per_length = sizeof(T) == sizeof(float) ? 0x1p100 : 0x1p511;
 template <class T>

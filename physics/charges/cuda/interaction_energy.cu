@@ -1,5 +1,5 @@
-// The interaction energy of groups 1 and 2 beside potentials: pair_energies() in double precision, whatever the type of
-// the result; NaN where the potentials have no values.
+// Interaction energy of groups 1 and 2 beside potentials. It calls pair_energies() in double precision for either type
+// of result. The energy is NaN if the potentials have no values.
 #include <cmath>
 
 #include "core/grid_stride.cuh"
@@ -12,7 +12,7 @@ namespace smallbatch {
 
 namespace {
 
-/// A problem's energy.
+/// Sets the energy of a problem without values to NaN.
 struct NoValues {
   const std::int32_t* info;
   double* energy;
@@ -21,7 +21,7 @@ struct NoValues {
   }
 };
 
-/// Bytes of the pairs' own statuses, which say nothing more.
+/// Bytes of the pairs' own statuses, which add nothing to those of the potentials.
 std::size_t info_bytes(std::int64_t problems) {
   return (static_cast<std::size_t>(problems) * sizeof(std::int32_t) + 255) / 256 * 256;
 }

@@ -1,21 +1,24 @@
-// V and E on lattices, all problems of a batch in one launch. One file, because staging charges, summing them and
-// summing again near them are steps of one kernel, whose registers and order of instructions they share.
+// V and E on lattices, all problems of a batch in one launch. One kernel stages charges, sums them, and sums targets
+// near them again. These steps share registers and the order of instructions, so they are in one file.
 //
-// A thread keeps X x Y neighbouring points of one xy-plane in registers. dx serves the Y points of a column. What a
-// charge is to the Y rows, dy^2 + dz^2 and with a field also q dy and q dz, is the same for all points of these rows: a
-// block works it out once for each charge and group of Y rows, and leaves it in shared memory. So a pair costs a
-// multiply-add, the root, and a multiply-add. One root in four, that of every fourth point in x, is computed without
-// the special-function unit, which is the limit otherwise: the unit takes 8 cycles for a warp, a multiply-add one or,
-// where it reads three registers that the instruction before it did not, two. A field, or a cut-off, costs so many
-// multiply-adds that all roots stay with the unit.
+// A thread keeps X x Y neighbouring points of one xy-plane in registers. The Y points of a column share dx. The points
+// of Y rows share dy^2 + dz^2, and with a field also q dy and q dz. A block computes these shared numbers once for each
+// charge and group of Y rows and keeps them in shared memory. A pair then costs a multiply-add, the root, and a
+// multiply-add.
 //
-// A block's threads move the charges through shared memory, up to 256 at a time, and do there, in double precision, all
-// that is done once for a charge: shift it to the lattice's origin, judge it, and note whether it may lie so near a
-// lattice point that a sum in T cannot be trusted (summed_in_double.hpp). If any does, all charges are looked through
-// again at the end and the block's own points marked that lie near one. Those a warp each sums again in double
-// precision, from the original coordinates, and applies the singularity policy. So a block needs nothing from any
-// other, and a value does not depend on how points are dealt to blocks: which root is whose follows from x alone, and
-// every sum has one fixed order.
+// The special-function unit would limit the rate: it takes 8 cycles for a warp. A multiply-add takes one cycle, or two
+// if it reads three registers that the previous instruction did not read. One root in four, that of every fourth point
+// in x, is therefore computed without this unit. With a field or a cut-off there are so many multiply-adds that all
+// roots use the unit.
+//
+// A block's threads move the charges through shared memory, up to 256 at a time. Work that each charge needs once is
+// done there in double precision. The charge is shifted to the lattice's origin and checked. A charge so near a lattice
+// point that a sum in T is not accurate enough (summed_in_double.hpp) is noted. If there is such a charge, the block
+// goes through all charges again at the end and marks its own points that lie near one. A warp sums each marked point
+// again in double precision, from the original coordinates, and applies the singularity policy.
+//
+// A block therefore needs nothing from another block, and a value does not depend on how points are divided among
+// blocks. The method of each root follows from x alone, and every sum has a fixed order.
 #include <algorithm>
 #include <type_traits>
 
@@ -31,22 +34,23 @@ namespace {
 constexpr int most_charges_staged = 256;
 static_assert(most_charges_staged % charges_per_sum == 0);
 
-/// Terms of E that are added before a total takes their sum: its bound leaves room for more than V's.
+/// Number of terms of E that are added before their sum is added to a total. E's bound leaves room for more terms than
+/// V's.
 constexpr int charges_per_field_sum = 64;
 static_assert(charges_per_field_sum % charges_per_sum == 0);
 
-/// How points are dealt out: X x Y of a plane to a thread; `Blocks`: that many blocks share a multiprocessor, if their
-/// registers can be kept down to it.
+/// Distribution of points. A thread has X x Y points of a plane. The number of blocks that should share a
+/// multiprocessor is `Blocks`. The compiler limits their registers accordingly.
 template <class T, int X, int Y, int Threads, int Blocks = 1>
 struct Tile {
   static constexpr int x = X, y = Y, threads = Threads, blocks = Blocks;
   static constexpr int points = X * Y;
 };
 
-/// Cell (cx, cy, plane) has the points x = X cx + i, y = Y cy + j, where these are below nx and ny. A row of cells is
-/// all those of one cy and plane.
+/// Division of a lattice into cells. Cell (cx, cy, plane) has the points x = X cx + i, y = Y cy + j that are below nx
+/// and ny. A row of cells has all cells of one cy and plane.
 struct Cells {
-  unsigned x, y;  // in a plane
+  unsigned x, y;  // numbers of cells in a plane
   unsigned blocks_per_problem;
   std::int64_t blocks;
   unsigned rows_per_block;  // at most
@@ -55,7 +59,7 @@ template <class L>
 Cells cells_of(const LatticeBatch& lattice, std::int64_t problems) {
   const std::int64_t x = (lattice.shape.nx + L::x - 1) / L::x, y = (lattice.shape.ny + L::y - 1) / L::y;
   const std::int64_t blocks = (x * y * lattice.plane_count + L::threads - 1) / L::threads;
-  // A block begins at any cell of a row where neither divides the other.
+  // If neither number divides the other, a block may begin at any cell of a row.
   std::int64_t rows = (L::threads - 1) / x + 2;
   if (L::threads % x == 0) rows = L::threads / x;
   if (x % L::threads == 0) rows = 1;
@@ -67,7 +71,7 @@ __device__ __forceinline__ bool on_lattice_point(const Placement& place, const S
   return nearest_point2(place, s) < place.singular_distance * place.singular_distance;
 }
 
-/// What a charge is to all points of a row of cells: dy_j^2 + dz^2 + eps^2, and for a field q dy_j and q dz.
+/// Numbers of a charge that all points of a row of cells share: dy_j^2 + dz^2 + eps^2, and for a field q dy_j and q dz.
 template <class T, int Y, bool Field>
 struct alignas(Y * sizeof(T)) ChargeAtRow {
   T dyz2[Y];
@@ -77,7 +81,7 @@ struct alignas(16) ChargeAtRow<T, Y, true> {
   T dyz2[Y], qdy[Y], qdz;
 };
 
-/// Where a row of cells lies.
+/// Coordinates of a row of cells.
 template <class T, int Y>
 struct Row {
   T y[Y], z;
@@ -92,7 +96,7 @@ struct YAndZ {
   T y, z;
 };
 
-/// What a block keeps in shared memory. Behind it lies what each staged charge is to each of the block's rows.
+/// Shared memory of a block. The ChargeAtRow of each staged charge and each of the block's rows follow it.
 template <class T, class L>
 struct alignas(16) Memory {
   XAndCharge<T> charge[most_charges_staged];
@@ -100,10 +104,10 @@ struct alignas(16) Memory {
   Row<T, L::y> row[L::threads];
   double per_spacing[3];
   unsigned again[L::threads * L::points / warp_lanes];  // bit: this point of the block is summed again
-  unsigned within_reach;                                // bit: some charge of this sum is within the cut-off
+  unsigned within_reach;                                // bit: a charge of this sum is within the cut-off
   unsigned faults;
-  unsigned may_be_near;  // some charge may lie near a lattice point
-  unsigned all_again;    // T does not hold the terms of this problem
+  unsigned may_be_near;  // a charge may lie near a lattice point
+  unsigned all_again;    // T cannot hold the terms of this problem
   int on_points;
 };
 template <class T, class L>
@@ -113,8 +117,8 @@ struct MemoryWithField : Memory<T, L> {
 template <class T, class L, bool Field>
 using MemoryOf = std::conditional_t<Field, MemoryWithField<T, L>, Memory<T, L>>;
 
-/// Charges that a block stages at a time, a power of two: as many as leave room for other blocks, but one sum's at
-/// least.
+/// Number of charges that a block stages at a time, a power of two. It leaves shared memory for other blocks, but is at
+/// least enough for one sum.
 template <class T, class L, bool Field>
 constexpr unsigned charges_staged(unsigned rows) {
   constexpr std::size_t enough_bytes = 40 << 10;
@@ -124,11 +128,12 @@ constexpr unsigned charges_staged(unsigned rows) {
   return charges;
 }
 
-/// Shared memory of a block.
+/// Bytes of a block's shared memory.
 template <class T, class L, bool Field>
 constexpr std::size_t bytes_of_block(unsigned rows) {
   return sizeof(MemoryOf<T, L, Field>) + rows * charges_staged<T, L, Field>(rows) * sizeof(ChargeAtRow<T, L::y, Field>);
 }
+/// Most bytes of shared memory that any number of rows needs.
 template <class T, class L, bool Field>
 constexpr std::size_t most_bytes_of_block() {
   std::size_t most = 0;
@@ -136,19 +141,19 @@ constexpr std::size_t most_bytes_of_block() {
   return most;
 }
 
-/// The block's place in its problem.
+/// Place of the block in its problem.
 struct Block {
   std::int64_t problem;
   unsigned first_cell;
 };
 
-/// Point `bit` of the block is to be summed again.
+/// Marks point `bit` of the block to be summed again.
 template <class M>
 __device__ __forceinline__ void mark_again(unsigned bit, M& memory) {
   atomicOr(&memory.again[bit / warp_lanes], 1U << (bit % warp_lanes));
 }
 
-/// Marks the points of the block that lie near a charge, and counts the charge if it lies on a lattice point.
+/// Marks the points of the block that lie near a charge. Counts the charge if it lies on a lattice point.
 template <class T, class L, bool Field, class M>
 __device__ __forceinline__ void mark_near(const LatticeBatch& lattice, const Cells& cells, const Block& block,
                                           const Placement& place, const ShiftedCoordinate (&s)[3], bool softened,
@@ -198,7 +203,7 @@ __device__ Box box_of(const LatticeBatch& lattice, const Cells& cells, const Blo
            static_cast<double>(planes + high[2]) * spacing[2]}};
 }
 
-/// A charge at the lattice's origin, and whether it may lie near a lattice point.
+/// A charge relative to the lattice's origin, and whether it may lie near a lattice point.
 struct SeenCharge {
   ShiftedCoordinate s[3];
   bool finite = true, in_range = true, may_be_near;
@@ -221,18 +226,18 @@ __device__ __forceinline__ SeenCharge see_charge(const double* position, double 
     const double index = rint(shifted * per_spacing[axis]);
     off_planes = fmax(off_planes, fabs(fma(-index, place.spacing[axis], shifted)));
   }
-  // A charge whose distance to the nearest planes of points is above a radius that is too large is near none.
+  // This radius is too large. A charge farther than this from the nearest planes of points is near none.
   seen.may_be_near = q != 0 && off_planes <= 1.001 * near_radius<T>(seen.sum, place.singular_distance, Field);
   return seen;
 }
 
-/// Brings `staged` charges from `begin` on into shared memory, those from `last` on as no charges.
+/// Brings `staged` charges from `begin` on into shared memory. Charges from `last` on are replaced by charges of zero.
 template <class T, class L, bool Field, bool Cutoff, class M>
 __device__ __forceinline__ void stage(const ChargeBatch& charges, const LatticeBatch& lattice, const Cells& cells,
                                       const Block& block, const PotentialOptions& options, std::int64_t begin,
                                       std::int64_t last, int staged, M& memory) {
   const Placement place = placement(lattice, block.problem);
-  const int end = Cutoff ? max(staged, warp_lanes) : staged;  // whole warps vote on what is within reach
+  const int end = Cutoff ? max(staged, warp_lanes) : staged;  // whole warps vote on which charges are within reach
 #pragma unroll 1
   for (int i = threadIdx.x; i < end; i += L::threads) {
     constexpr T nowhere = far_from_all<T>;
@@ -257,7 +262,7 @@ __device__ __forceinline__ void stage(const ChargeBatch& charges, const LatticeB
             const double s = seen.s[axis].shifted;
             d[axis] = fmax(0.0, fmax(box.low[axis] - s, s - box.high[axis]));
           }
-          // The second term is for coordinates rounded to T.
+          // The second term allows for coordinates that are rounded to T.
           const double reach = 1.001 * options.cutoff + 0x1p-20 * seen.sum;
           within_reach = square_of_norm(d) <= reach * reach;
         }
@@ -273,8 +278,8 @@ __device__ __forceinline__ void stage(const ChargeBatch& charges, const LatticeB
   }
 }
 
-/// Marks the points of the block that lie near any charge. Only where a staged charge might: the loop over all of them
-/// is run again, which keeps its registers out of the sums'.
+/// Marks the points of the block that lie near any charge. It is called only if a staged charge may be near. The loop
+/// over all charges runs again here, so that the sums' loop does not need its registers.
 template <class T, class L, bool Field, class M>
 __device__ __forceinline__ void mark_all_near(const ChargeBatch& charges, const LatticeBatch& lattice,
                                               const Cells& cells, const Block& block, bool softened, M& memory) {
@@ -288,13 +293,14 @@ __device__ __forceinline__ void mark_all_near(const ChargeBatch& charges, const 
   }
 }
 
-/// Whether some charge of the sum that staged charge k belongs to is within the cut-off.
+/// Whether any charge in the sum with staged charge k is within the cut-off.
 template <class M>
 __device__ __forceinline__ bool any_within_reach(int k, const M& memory) {
   return (memory.within_reach >> (k / charges_per_sum) & 1) != 0;
 }
 
-/// Works out what the first `count` of the staged charges are to the block's rows; with a cut-off, those that are used.
+/// Computes the ChargeAtRow of the first `count` staged charges for the block's rows. With a cut-off, it does so only
+/// for charges that are used.
 template <class T, class L, bool Field, bool Cutoff, class M>
 __device__ __forceinline__ void place_at_rows(int rows, int count, int staged, const Truncation<T>& truncation,
                                               const M& memory, ChargeAtRow<T, L::y, Field>* at_rows) {
@@ -318,11 +324,11 @@ __device__ __forceinline__ void place_at_rows(int rows, int count, int staged, c
   }
 }
 
-/// The points of a cell in the order in which the loop names them. Which order decides how evenly the compiler spreads
-/// the special-function unit's work, and how often an instruction finds an operand that the one before it has read: up
-/// to 10 % of the rate. Those of 4 x 4 points are the best among a hundred random ones (measured on an H200); without a
-/// field one point of four is a root in software. Of other cells: the root in software first, which the compiler then
-/// spreads among the next three.
+/// The points of a cell in the order in which the loop handles them. The order decides how evenly the compiler spreads
+/// the work of the special-function unit. It also decides how often an instruction finds an operand that the previous
+/// one has read. Both together change the rate by up to 10 %. The orders of 4 x 4 points are the best among a hundred
+/// random ones (measured on an H200). Without a field, one root of four is in software. Other cells begin with the root
+/// in software, and the compiler spreads it among the next three.
 template <class L, bool Field>
 struct PointOrder {
   int point[L::points];
@@ -344,7 +350,7 @@ struct PointOrder {
   }
 };
 
-/// Adds the terms of one charge to the sums of a thread's points; values: V, or V, Ex, Ey, Ez.
+/// Adds the terms of one charge to the sums of a thread's points. The values are V, or V, Ex, Ey, Ez.
 template <class T, class L, bool Cutoff>
 __device__ __forceinline__ void add_charge(const XAndCharge<T>& charge, const ChargeAtRow<T, L::y, false>& at_row,
                                            const T (&x)[L::x], const Truncation<T>& truncation,
@@ -389,14 +395,14 @@ __device__ __forceinline__ void add_charge(const XAndCharge<T>& charge, const Ch
   }
 }
 
-/// Charges that the compiler sees at once.
+/// Number of charges in an unrolled loop.
 template <class T>
 constexpr int unrolled_charges(bool more_than_root) {
   if (!is_single<T>) return 1;
   return more_than_root ? 8 : 16;
 }
 
-/// Moves V's sums to the totals after each charges_per_sum charges, and E's after each charges_per_field_sum.
+/// Adds V's sums to the totals after each charges_per_sum charges, and E's after each charges_per_field_sum.
 template <class T, class L, int Values, class M>
 __device__ __forceinline__ void settle_sums(bool field_as_well, T (&sum)[Values][L::y][L::x], T (&total)[L::y][L::x],
                                             M& memory) {
@@ -415,7 +421,7 @@ __device__ __forceinline__ void settle_sums(bool field_as_well, T (&sum)[Values]
   }
 }
 
-/// Sums point `bit` of the block again; the lanes of a warp share the charges.
+/// Sums point `bit` of the block again. The lanes of a warp share the charges.
 template <class T, class L>
 __device__ __forceinline__ void sum_again(const ChargeBatch& charges, const LatticeBatch& lattice, const Cells& cells,
                                           const Block& block, const PotentialOptions& options,
@@ -491,20 +497,20 @@ __global__ void __launch_bounds__(L::threads, resident_blocks(L::blocks, Field ?
   const std::int64_t before = charges.offset[block.problem], last = charges.offset[block.problem + 1];
 #pragma unroll 1
   for (std::int64_t begin = before; begin < last; begin += staged) {
-    __syncthreads();  // the charges before these have been read by all, and the marks are clear
+    __syncthreads();  // all threads have read the previous charges, and the marks are clear
     if (Cutoff && begin > before) {
       if (threadIdx.x == 0) memory.within_reach = 0;
-      __syncthreads();  // no charge is within reach
+      __syncthreads();  // no charge is marked as within reach
     }
     stage<T, L, Field, Cutoff>(charges, lattice, cells, block, options, begin, last, staged, memory);
-    __syncthreads();  // these are there
+    __syncthreads();  // the new charges are there
     const int left = static_cast<int>(min(last - begin, static_cast<std::int64_t>(staged)));
     const int count = (left + charges_per_sum - 1) / charges_per_sum * charges_per_sum;
     place_at_rows<T, L, Field, Cutoff>(rows, count, staged, truncation, memory, at_rows);
-    __syncthreads();  // and what they are to the rows
+    __syncthreads();  // their ChargeAtRow are there
 #pragma unroll 1
     for (int first = 0; first < count; first += charges_per_sum) {
-      // Where no charge is within the cut-off all they would add is zeros.
+      // If no charge is within the cut-off, the sum would only add zeros.
       if (!Cutoff || any_within_reach(first, memory)) {
         constexpr int unrolled = unrolled_charges<T>(Field || Cutoff);
 #pragma unroll unrolled
@@ -515,7 +521,7 @@ __global__ void __launch_bounds__(L::threads, resident_blocks(L::blocks, Field ?
       settle_sums<T, L>(field_as_well, sum, total, memory);
     }
   }
-  __syncthreads();  // all has been said about the charges
+  __syncthreads();  // all findings about the charges are there
 
   const unsigned faults = memory.faults;
   if (plane < lattice.plane_count) {
@@ -546,7 +552,7 @@ __global__ void __launch_bounds__(L::threads, resident_blocks(L::blocks, Field ?
   }
   if (faults == 0 && memory.may_be_near != 0)
     mark_all_near<T, L, Field>(charges, lattice, cells, block, options.softening > 0, memory);
-  __syncthreads();  // all points are marked, and what a warp sums again another one has stored
+  __syncthreads();  // all points are marked, and all values that another warp may sum again are stored
   if (block.first_cell == 0 && threadIdx.x == 0)
     result.info[block.problem] = faults != 0 ? info_of_faults(faults) : memory.on_points;
   if (faults != 0) return;
@@ -560,7 +566,7 @@ __global__ void __launch_bounds__(L::threads, resident_blocks(L::blocks, Field ?
 template <class T, class L, bool Field, bool Cutoff>
 cudaError_t launch(const ChargeBatch& charges, const LatticeBatch& lattice, const PotentialOptions& options,
                    const PotentialResult<T>& result, cudaStream_t stream) {
-  // Cells of a problem and the points of their rows are counted in 32 bits, blocks of a launch in 31.
+  // Cells of a problem and the points of their rows are counted in 32 bits, and blocks of a launch in 31.
   const Cells cells = cells_of<L>(lattice, charges.count);
   const std::int64_t cells_of_problem = cells.blocks / charges.count * L::threads;
   const std::int64_t longest = std::max(lattice.shape.nx, lattice.shape.ny);
@@ -569,7 +575,8 @@ cudaError_t launch(const ChargeBatch& charges, const LatticeBatch& lattice, cons
   const unsigned staged = charges_staged<T, L, Field>(cells.rows_per_block);
   const std::size_t bytes = bytes_of_block<T, L, Field>(cells.rows_per_block);
   const auto kernel = lattice_kernel<T, L, Field, Cutoff>;
-  if (bytes > 48 << 10) {  // what is set holds for all threads of the program: the most that any launch needs
+  // The attribute holds for all threads of the program, so it is set to the most that any launch needs.
+  if (bytes > 48 << 10) {
     constexpr auto most = static_cast<int>(most_bytes_of_block<T, L, Field>());
     static_assert(most <= shared_bytes_everywhere);
     const cudaError_t status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most);
@@ -580,8 +587,8 @@ cudaError_t launch(const ChargeBatch& charges, const LatticeBatch& lattice, cons
   return cudaGetLastError();
 }
 
-/// The tiles of a precision, with a field or without. A cut-off takes tiles of its own: the smaller they are, the fewer
-/// charges are within reach.
+/// Tiles of a precision, with a field or without. A cut-off has a separate tile: a smaller tile has fewer charges
+/// within reach.
 template <class L, class M, class S, class C>
 struct Tiles {
   using Large = L;
@@ -590,7 +597,7 @@ struct Tiles {
   using WithCutoff = C;
 };
 
-/// Large tiles where they fill the device, smaller ones where those spread few points over more of it.
+/// Launches large tiles if they fill the device. Smaller tiles spread few points over more of it.
 template <class T, class Tiles, bool Field>
 cudaError_t launch_best(const ChargeBatch& charges, const LatticeBatch& lattice, const PotentialOptions& options,
                         const PotentialResult<T>& result, cudaStream_t stream) {

@@ -1,4 +1,4 @@
-// Where lattices lie, and how charges lie to them. Private to physics/*.cu.
+// Positions of lattices, and of charges relative to them. Private to physics/*.cu.
 #pragma once
 
 #include "physics/charges/cuda/device.cuh"
@@ -7,7 +7,7 @@ namespace smallbatch {
 
 namespace {
 
-/// Where a problem's lattice lies.
+/// Position of a problem's lattice.
 struct Placement {
   double origin[3], spacing[3];
   std::int64_t points[3];
@@ -32,12 +32,13 @@ __device__ __forceinline__ Placement placement(const LatticeBatch& lattice, std:
   return place;
 }
 
-/// Lattice coordinate `index` minus the charge's, rounded only where the difference is already small.
+/// Returns lattice coordinate `index` minus the charge's coordinate. It is rounded only when the difference is already
+/// small.
 __device__ double displacement(std::int64_t index, double spacing, ShiftedCoordinate charge) {
   return fma(static_cast<double>(index), spacing, -charge.shifted) - charge.low;
 }
 
-/// The square of a charge's distance to the nearest point of the lattice.
+/// Squared distance of a charge to the nearest point of the lattice.
 __device__ __forceinline__ double nearest_point2(const Placement& place, const ShiftedCoordinate (&s)[3]) {
   double d[3];
 #pragma unroll

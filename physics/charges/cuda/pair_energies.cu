@@ -1,7 +1,7 @@
-// U = f sum q_i q_j g(r_ij) over the pairs of two groups of charges, or of one set. The charges that take part are
-// gathered first (three short kernels), so that no lane idles; then a block takes 256 rows and a piece of the columns,
-// and leaves their energy; then a block for each problem adds those up. Every sum has one fixed order, which depends on
-// the problem alone.
+// U = f sum q_i q_j g(r_ij) over the pairs of two groups of charges, or of one set. Three short kernels first gather
+// the charges that form pairs, so that no lane idles. Then a block takes 256 rows and a piece of the columns, and
+// stores their energy. Finally a block for each problem adds these energies. Every sum has a fixed order, which depends
+// only on the problem.
 #include <algorithm>
 
 #include "physics/charges/cuda/pair_tiles.cuh"
@@ -11,7 +11,7 @@ namespace smallbatch {
 
 namespace {
 
-/// Columns of a piece: of a problem with so many, at most 64 pieces.
+/// Number of columns of a piece. A problem has at most 64 pieces.
 constexpr std::int64_t least_columns_per_piece = 2048, most_pieces = 64;
 constexpr std::int64_t columns_per_piece(std::int64_t columns) {
   const std::int64_t wanted = (columns + most_pieces - 1) / most_pieces;
@@ -21,8 +21,9 @@ constexpr std::int64_t pieces_of(std::int64_t columns) {
   return columns == 0 ? 0 : (columns - 1) / columns_per_piece(columns) + 1;
 }
 
-/// Energies of blocks and pieces. Most problems have one piece: the others' energies have a place of their own, which
-/// needs no sum over the problems before either: two that have more begin so many charges apart.
+/// Energies of blocks and pieces. Most problems have one piece. The energies of further pieces are stored separately.
+/// Their places need no sum over the previous problems: two problems with more than one piece begin at least
+/// least_columns_per_piece charges apart.
 struct Partials {
   double* first_pieces;  // (blocks)
   double* more;          // (blocks of problems with more than one piece, most_pieces - 1)
@@ -30,19 +31,20 @@ struct Partials {
   static __host__ __device__ std::int64_t blocks_of_more(std::int64_t first) {
     return first / rows_per_block + first / least_columns_per_piece;
   }
-  /// Of the block and piece of a problem whose first charge is `first`, and whose first block is `first_block`.
+  /// Energy of a block and piece of a problem. The problem's first charge is `first`, and its first block is
+  /// `first_block`.
   __device__ double& at(std::int64_t first, std::int64_t first_block, std::int64_t block, std::int64_t piece) const {
     if (piece == 0) return first_pieces[first_block + block];
     return more[(blocks_of_more(first) + block) * (most_pieces - 1) + piece - 1];
   }
 };
 
-/// Which pairs a launch sums.
+/// The pairs that a launch sums.
 enum class Pass {
   between,       ///< rows with columns
   between_back,  ///< columns with rows
-  each_once,     ///< of one set, each pair once: columns before the row
-  each_twice,    ///< of one set, all columns but the row itself
+  each_once,     ///< one set, each pair once: columns before the row
+  each_twice,    ///< one set, all columns except the row itself
 };
 
 struct PassSpans {
@@ -55,11 +57,11 @@ __device__ PassSpans spans_of(Pass pass, const ProblemState& state, std::int64_t
   return {rows, rows};
 }
 
-/// A block's rows and piece `k` of the columns.
+/// The tile of a block's rows and piece `k` of the columns.
 __device__ PairTile tile_of(Pass pass, const PassSpans& spans, std::int64_t first_row, std::int64_t k) {
   const bool each_once = pass == Pass::each_once;
   const std::int64_t columns = spans.columns.count, each = columns_per_piece(columns);
-  // Where each pair counts once, a block looks at the columns up to its own last row.
+  // If each pair counts once, a block needs only the columns up to its own last row.
   const std::int64_t end = each_once ? min(columns, first_row + rows_per_block) : columns;
   return {spans.rows,
           {spans.columns.first + k * each, max(std::int64_t{0}, min(each, end - k * each))},
@@ -68,21 +70,21 @@ __device__ PairTile tile_of(Pass pass, const PassSpans& spans, std::int64_t firs
           each_once};
 }
 
-/// A block sums its rows over one piece of the columns after the other, from blockIdx.y on in steps of gridDim.y.
+/// Sums a block's rows over pieces of the columns, from piece blockIdx.y on in steps of gridDim.y.
 template <bool Single, bool Cutoff, class Sums = PairSums>
 __global__ void __launch_bounds__(pair_threads, 4)
     pair_kernel(ChargeBatch charges, Gathered gathered, PairEnergyOptions options, Pass pass, ProblemState* states,
                 Partials partials, double* energy_per_charge) {
   __shared__ PairMemory memory;
-  __shared__ RowSum all[rows_per_block];  // over all pieces of the columns, where charges' energies are wanted
-  __shared__ Piece piece;                 // the block's, which registers would have to keep through the sums
-  __shared__ PairTile tile;               // so is this
+  __shared__ RowSum all[rows_per_block];  // sums over all pieces of the columns, for energies of charges
+  __shared__ Piece piece;                 // shared, so that no registers keep it during the sums
+  __shared__ PairTile tile;               // shared as well
   if (threadIdx.x == 0) piece = piece_of(ChargesOf{charges.offset}, charges.count, rows_per_block, blockIdx.x);
   __syncthreads();  // the piece is there
   if (piece.first >= piece.last) return;
   ProblemState& state = states[piece.problem];
   const auto first_charge = [&] { return ChargesOf{charges.offset}(piece.problem); };
-  const auto first_row = [&] { return piece.first - first_charge(); };  // of the block, in its problem
+  const auto first_row = [&] { return piece.first - first_charge(); };  // the block's first row in its problem
   const auto spans = [&] { return spans_of(pass, state, first_charge()); };
   if (state.faults != 0 || first_row() >= spans().rows.count) return;
   const bool counts_pairs = pass == Pass::between || pass == Pass::each_once;
@@ -118,7 +120,7 @@ __global__ void __launch_bounds__(pair_threads, 4)
       const std::int64_t block = first_row() / rows_per_block;
       if (threadIdx.x == 0) partials.at(first_charge(), blockIdx.x - block, block, k) = energy;
     }
-    __syncthreads();  // all have read what the next piece overwrites
+    __syncthreads();  // all threads have read what the next piece overwrites
   }
   if (energy_per_charge == nullptr) return;
   const GatheredSpan rows = spans().rows;
@@ -132,7 +134,7 @@ __global__ void __launch_bounds__(pair_threads, 4)
     if (isinf(half)) atomicOr(&state.out_of_range, 1U);
     if (options.singular == Singular::infinite) {
       const double signed_factor = options.unit_factor * (q > 0 ? 1 : -1);
-      if (sum.above > 0 || sum.below > 0) half = 0;  // they decide
+      if (sum.above > 0 || sum.below > 0) half = 0;  // pairs on one place decide
       if (sum.above > 0) half += signed_factor * HUGE_VAL;
       if (sum.below > 0) half -= signed_factor * HUGE_VAL;
     }
@@ -140,7 +142,7 @@ __global__ void __launch_bounds__(pair_threads, 4)
   }
 }
 
-/// A block for each problem adds its blocks' energies.
+/// Adds the energies of a problem's blocks. A block handles one problem.
 template <bool Single>
 __global__ void __launch_bounds__(pair_threads)
     finish_kernel(ChargeBatch charges, PairEnergyOptions options, const ProblemState* states, Partials partials,
@@ -160,7 +162,7 @@ __global__ void __launch_bounds__(pair_threads)
   double energy = unscaled_energy(whole, options.unit_factor, Single ? 1 : charge_scale_of(state));
   const bool beyond = isinf(energy) || state.out_of_range != 0;
   if (options.singular == Singular::infinite) {
-    if (state.alike > 0 || state.unlike > 0) energy = 0;  // they decide
+    if (state.alike > 0 || state.unlike > 0) energy = 0;  // pairs on one place decide
     if (state.alike > 0) energy += options.unit_factor * HUGE_VAL;
     if (state.unlike > 0) energy -= options.unit_factor * HUGE_VAL;
   }
@@ -172,7 +174,7 @@ __global__ void __launch_bounds__(pair_threads)
 
 std::size_t padded(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
 
-/// Where everything lies in the workspace.
+/// Parts of the workspace.
 struct Workspace {
   ProblemState* states;
   PieceCounts* counts;
@@ -195,7 +197,7 @@ struct Workspace {
   }
 };
 
-/// Blocks of a launch, where problems have so many: more only find that there is nothing to do.
+/// Number of blocks that fills the device. A launch with more blocks would only have more blocks without work.
 constexpr std::int64_t enough_blocks = 1 << 16;
 
 using PairKernel = decltype(&pair_kernel<true, false>);
@@ -225,7 +227,7 @@ void launch_passes(const ChargeBatch& charges, std::int64_t charge_count, const 
   const std::int64_t pieces = std::min(pieces_of(charge_count), (enough_blocks - 1) / blocks + 1);
   const bool in_groups = charges.group != nullptr;
   const auto sum = [&](Pass pass, bool of_charges) {
-    // Rows' sums over all pieces of the columns are one block's.
+    // One block sums a row over all pieces of the columns.
     const dim3 grid(static_cast<unsigned>(blocks), of_charges || pieces == 0 ? 1 : static_cast<unsigned>(pieces));
     kernel<<<grid, pair_threads, 0, stream>>>(charges, work.gathered, options, pass, work.states, work.partials,
                                               of_charges ? result.energy_per_charge : nullptr);

@@ -1,4 +1,5 @@
-// The plan for GPUs: owns device memory and a stream, copies a batch in, calls pair_energies, copies the answer out.
+// The plan of pair energies for GPUs. It owns device memory and a stream, copies a batch to the device, calls
+// pair_energies and copies the result back.
 #include <optional>
 #include <string>
 #include <vector>
@@ -65,7 +66,7 @@ class CudaPairEnergy final : public PairEnergy {
 }  // namespace
 
 std::unique_ptr<PairEnergy> make_cuda_pair_energy(int device) {
-  (void)cuda_device(device);  // throws where there is none
+  (void)cuda_device(device);  // throws if there is no such device
   return std::make_unique<CudaPairEnergy>(device);
 }
 

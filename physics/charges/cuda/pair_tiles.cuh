@@ -1,18 +1,26 @@
 // A block's rows of pairs with some columns: sum_j q_j g(r_ij) at each of 256 rows. Private to physics/*.cu.
 //
-// Single precision: what limits a sum over pairs at arbitrary places is instructions, three differences and three
-// multiply-adds for r^2 beside the root. Here the tensor cores do them, in double precision:
-//     r^2 = (-2 a, |a|^2) . (b, 1) + |b|^2
-// is one multiply-add of matrices (16 x 4) (4 x 8) for 128 pairs. Its cancellation costs 2^-48 L^2 at most, L the
-// largest distance from the origin: less than the rounding of coordinates to single precision does wherever r > 2^-20
-// L. Of a double in [2, 2^255) the upper bits, moved 3 places to the left, are 2^-128 times it as a float, cut off; of
-// every smaller one they are a negative number, a NaN, or no normal float. So coordinates are scaled by the power of
-// two that puts pairs which are too near below 4: their root is no number, and neither is the row's sum, which a warp
-// then makes again in double precision, from the original coordinates. No instruction looks for them. (Roots on the
-// arithmetic pipes, which relieve the special-function unit of lattices, would need one, and do not pay here.)
+// Single precision. A sum over pairs at arbitrary places is limited by instructions: r^2 needs three differences and
+// three multiply-adds beside the root. Here the tensor cores do them, in double precision:
 //
-// Double precision: a thread has two rows, columns through shared memory, differences of the original coordinates.
-// Screened and Gaussian charges are summed so in both precisions, with terms in single precision where that is asked.
+//     r^2 = (-2 a, |a|^2) . (b, 1) + |b|^2
+//
+// This is one multiply-add of matrices (16 x 4) (4 x 8) for 128 pairs. Its cancellation costs at most 2^-48 L^2, where
+// L is the largest distance from the origin. Rounding the coordinates to single precision costs more wherever r > 2^-20
+// L.
+//
+// The upper bits of r^2, moved 3 places to the left, give a float. If r^2 is in [2, 2^255), the float is 2^-128 r^2,
+// cut off. If r^2 is smaller, the float is negative, a NaN or not normal. Coordinates are therefore scaled by the power
+// of two that brings pairs which are too near below 4. The root of such a pair is not a finite number, and neither is
+// the row's sum. A warp then sums the row again in double precision, from the original coordinates. No instruction
+// looks for such pairs.
+//
+// (Roots on the arithmetic pipes relieve the special-function unit for lattices. They would need such an instruction
+// and do not pay off here.)
+//
+// Double precision. A thread has two rows, reads columns through shared memory and takes differences of the original
+// coordinates. Screened and Gaussian charges are summed in this way in both precisions. Their terms are in single
+// precision if single precision is asked for.
 #pragma once
 
 #include <nv/target>
@@ -25,11 +33,11 @@ namespace smallbatch {
 namespace {
 
 constexpr int pair_threads = 128, pair_warps = pair_threads / warp_lanes;
-constexpr int rows_per_tile = 16, columns_per_tile = 8;  // of the tensor cores
+constexpr int rows_per_tile = 16, columns_per_tile = 8;  // sizes of a tensor-core tile
 constexpr int tiles_per_warp = 4, rows_per_warp = tiles_per_warp * rows_per_tile;
 constexpr int rows_per_block = pair_warps * rows_per_warp, rows_per_thread = rows_per_block / pair_threads;
 constexpr int columns_staged = 128;
-/// A lane has two columns of a tile.
+/// Number of columns between two settlings. A lane has two columns of a tile.
 constexpr int columns_per_sum = charges_per_sum / 2 * columns_per_tile;
 static_assert(columns_staged % columns_per_sum == 0);
 
@@ -37,19 +45,19 @@ static_assert(columns_staged % columns_per_sum == 0);
 struct GatheredSpan {
   std::int64_t first, count;
 };
-/// What the columns give at a row: sum q_j g, and how many above and below 0 share its place.
+/// Sum over the columns at a row: sum q_j g, and numbers of charges above and below 0 on the row's place.
 struct RowSum {
   double sum;
   unsigned above, below;
 };
 
-/// 0: none. As good as any whose square vanishes.
+/// Squared cut-off; 0 without a cut-off. A larger cut-off replaces one with a square that would underflow.
 __device__ double cutoff_squared(const PairEnergyOptions& options) {
   const double cutoff = fmax(options.cutoff, 0x1p-500);
   return options.cutoff > 0 ? cutoff * cutoff : 0;
 }
 
-/// The sums of plain charges, in double precision.
+/// Sums of plain charges in double precision.
 struct PairSums {
   struct Constants {
     const PairEnergyOptions& options;
@@ -80,7 +88,7 @@ struct PairSums {
     sum = 0;
   }
 };
-/// The sums of screened and of Gaussian charges. Distances are in double precision, terms in T where T holds them.
+/// Sums of screened and of Gaussian charges. Distances are in double precision. Terms are in T if T holds them.
 template <class T, InteractionKind kind>
 struct InteractingPairSums {
   struct Constants {
@@ -94,7 +102,7 @@ struct InteractingPairSums {
   T sum = 0;  // of the last few pairs
   unsigned above = 0, below = 0;
 
-  /// width2: 2 w^2 of both charges together.
+  /// Adds a pair; `width2` is 2 w^2 of both charges together.
   __device__ void add(double q, const double (&d)[3], double width2, const Constants& constants) {
     constexpr double singular2 = singular_distance_of_points * singular_distance_of_points;
     const double r2 = square_of_norm(d), rho2 = r2 + constants.softening2;
@@ -121,7 +129,8 @@ struct InteractingPairSums {
   }
 };
 
-/// The columns first .. last - 1 but the row itself, by a warp in double precision, from the original coordinates.
+/// Sums the columns first .. last - 1 except the row itself. A warp does so in double precision, from the original
+/// coordinates.
 __device__ RowSum sum_again(const ChargeBatch& charges, const Gathered& gathered, std::int64_t here, std::int64_t first,
                             std::int64_t last, const PairEnergyOptions& options) {
   const double* p = charges.position + 3 * gathered.source[here];
@@ -144,15 +153,16 @@ __device__ RowSum sum_again(const ChargeBatch& charges, const Gathered& gathered
   return {__shfl_sync(whole_warp, sums.total.value(), 0), sums.above, sums.below};
 }
 
-/// d = a b + c, 8 x 8 pairs of a warp.
+/// Computes d = a b + c for 8 x 8 pairs of a warp.
 __device__ __forceinline__ void multiply_half_tile(double a, double b, double c0, double c1, double& d0, double& d1) {
   asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%4, %5};"
       : "=d"(d0), "=d"(d1)
       : "d"(a), "d"(b), "d"(c0), "d"(c1));
 }
 
-/// d = a b + c, 16 x 8 pairs of a warp: lane 4 g + t has a (g, t) and (g + 8, t), b (t, g), the columns 2 t and 2 t + 1
-/// of c, whose rows are all the same, and of d row g there in d[0], d[1], row g + 8 in d[2], d[3].
+/// Computes d = a b + c for 16 x 8 pairs of a warp. Lane 4 g + t holds a (g, t) and (g + 8, t), and b (t, g). It holds
+/// columns 2 t and 2 t + 1 of c; all rows of c are equal. It receives row g of d in these columns in d[0], d[1], and
+/// row g + 8 in d[2], d[3].
 __device__ __forceinline__ void multiply_tile(const double (&a)[2], double b, const double (&c)[4], double (&d)[4]) {
   NV_IF_ELSE_TARGET(
       NV_PROVIDES_SM_90,
@@ -162,7 +172,7 @@ __device__ __forceinline__ void multiply_tile(const double (&a)[2], double b, co
       (multiply_half_tile(a[0], b, c[0], c[1], d[0], d[1]); multiply_half_tile(a[1], b, c[2], c[3], d[2], d[3]);))
 }
 
-/// Two doubles of shared memory, loaded twice on purpose: of one load the compiler copies the second half of c for
+/// Loads two doubles of shared memory, twice on purpose. With one load the compiler copies the second half of c for
 /// every tile.
 __device__ __forceinline__ void load_twice(const double* from, double (&c)[4]) {
   const auto address = static_cast<unsigned>(__cvta_generic_to_shared(from));
@@ -170,18 +180,19 @@ __device__ __forceinline__ void load_twice(const double* from, double (&c)[4]) {
   asm volatile("ld.volatile.shared.v2.f64 {%0, %1}, [%2];" : "=d"(c[2]), "=d"(c[3]) : "r"(address));
 }
 
-/// 2^-128 r2 as a float where r2 is in [2, 2^255); no positive number for what is smaller, no normal one below 4.
+/// Returns 2^-128 r2 as a float if r2 is in [2, 2^255). Below 4 the result is not a normal float, and below 2 it is not
+/// positive.
 __device__ __forceinline__ float scaled_float(double r2) {
   return __uint_as_float(__funnelshift_l(__double2loint(r2), __double2hiint(r2), 3));
 }
-/// Where rows and columns stand that only fill up a tile: all others are nearer than 2^22 to 0.
+/// Coordinate of rows and columns that only fill up a tile. All others are within 2^22 of 0.
 inline constexpr double nowhere = 0x1p26;
-/// What scaled_float() makes of 1/r.
+/// Factor of 1/r in the root of scaled_float().
 inline constexpr double per_scaled_root = 0x1p-64;
-/// Cutting r^2 off makes 1/r too large, by 0.72 2^-25 of it on average.
+/// Corrects the mean error of cutting off r^2, which makes 1/r too large by 0.72 2^-25 on average.
 inline constexpr double mean_of_cut_off = 1 - 0.72 * 0x1p-25;
 
-/// What the matrix of columns has of one.
+/// A column of the matrix b.
 struct alignas(32) StagedPlace {
   double x, y, z, one;
 };
@@ -206,7 +217,7 @@ struct PairTile {
   bool each_once;
 };
 
-/// RowSums of rows threadIdx.x + k pair_threads of the block from the original coordinates.
+/// Computes the RowSums of rows threadIdx.x + k pair_threads of the block, from the original coordinates.
 template <class Sums>
 __device__ void sum_in_double(const Gathered& gathered, const PairTile& tile, const PairEnergyOptions& options,
                               PairMemory& shared, RowSum (&found)[rows_per_thread]) {
@@ -222,12 +233,12 @@ __device__ void sum_in_double(const Gathered& gathered, const PairTile& tile, co
   }
   for (std::int64_t begin = 0; begin < tile.columns.count; begin += columns_staged) {
     const auto staged = static_cast<int>(min(tile.columns.count - begin, std::int64_t{columns_staged}));
-    __syncthreads();  // the columns before these have been read by all
+    __syncthreads();  // all threads have read the previous columns
     if (threadIdx.x < staged) {
       memory.place[threadIdx.x] = gathered.place[tile.columns.first + begin + threadIdx.x];
       memory.charge[threadIdx.x] = gathered.charge[tile.columns.first + begin + threadIdx.x];
     }
-    __syncthreads();  // these are there
+    __syncthreads();  // the new columns are there
 #pragma unroll 1
     for (int group = 0; group < staged; group += charges_per_sum) {
 #pragma unroll 1
@@ -249,7 +260,7 @@ __device__ void sum_in_double(const Gathered& gathered, const PairTile& tile, co
   for (int k = 0; k < rows_per_thread; ++k) found[k] = {sums[k].total.value(), sums[k].above, sums[k].below};
 }
 
-/// The same in single precision.
+/// Computes the RowSums of rows threadIdx.x + k pair_threads of the block in single precision.
 template <bool Cutoff>
 __device__ __forceinline__ void sum_in_single(const ChargeBatch& charges, const Gathered& gathered,
                                               const PairTile& tile, const ProblemState& state,
@@ -260,8 +271,8 @@ __device__ __forceinline__ void sum_in_single(const ChargeBatch& charges, const 
   const int first_of_warp = threadIdx.x / warp_lanes * rows_per_warp;  // in the block
   const std::int64_t row0 = tile.first_row + first_of_warp;
   const double scale = length_scale(state, options), softening = scale * options.softening;
-  double a[tiles_per_warp][2];                                       // registers
-  float sum[tiles_per_warp][2] = {}, total[tiles_per_warp][2] = {};  // registers
+  double a[tiles_per_warp][2];                                       // in registers
+  float sum[tiles_per_warp][2] = {}, total[tiles_per_warp][2] = {};  // in registers
 #pragma unroll
   for (int i = 0; i < tiles_per_warp; ++i)
 #pragma unroll
@@ -271,7 +282,7 @@ __device__ __forceinline__ void sum_in_single(const ChargeBatch& charges, const 
                                                         : GatheredPlace{0, nowhere, 0, nowhere * nowhere};
       a[i][r] = t == 3 ? fma(softening, softening, place.norm2) : -2 * (t == 0 ? place.x : t == 1 ? place.y : place.z);
     }
-  // w of 2^-128 rho^2
+  // Factors that give w from 2^-128 rho^2.
   const double cutoff = scale * options.cutoff;
   const auto per_cutoff2 = static_cast<float>(0x1p128 / (cutoff * cutoff) * (1 + 0x1p-20));
   const auto one = static_cast<float>(fma(0x1p-128 * softening * softening, static_cast<double>(per_cutoff2), 1.0));
@@ -279,7 +290,7 @@ __device__ __forceinline__ void sum_in_single(const ChargeBatch& charges, const 
   const auto columns = static_cast<int>(tile.columns.count);
 #pragma unroll 1
   for (int begin = 0; begin < columns; begin += columns_staged) {
-    __syncthreads();  // the columns before these have been read by all
+    __syncthreads();  // all threads have read the previous columns
     {
       const int j = begin + static_cast<int>(threadIdx.x);
       const bool is_column = j < columns;
@@ -289,8 +300,8 @@ __device__ __forceinline__ void sum_in_single(const ChargeBatch& charges, const 
       memory.norm2[threadIdx.x] = place.norm2;
       memory.charge[threadIdx.x] = is_column ? static_cast<float>(gathered.charge[tile.columns.first + j]) : 0;
     }
-    __syncthreads();  // these are there
-    // Column j of these has the place j + ahead among the rows of the warp's first tile.
+    __syncthreads();  // the new columns are there
+    // Staged column j has the place j + ahead among the rows of the warp's first tile.
     const auto ahead =
         static_cast<int>(max(std::int64_t{-columns_staged},
                              min(tile.columns.first + begin - (tile.rows.first + row0), std::int64_t{rows_per_warp})));
@@ -363,7 +374,7 @@ __device__ __forceinline__ void sum_in_single(const ChargeBatch& charges, const 
       const std::int64_t end = tile.columns.first + tile.columns.count;
       const RowSum exact =
           sum_again(charges, gathered, here, tile.columns.first, tile.each_once ? min(end, here) : end, options);
-      __syncwarp();  // the sums that it takes the place of have been looked at
+      __syncwarp();  // all lanes have read the sum that this one replaces
       if (lane == 0) memory.row[first_of_warp + place] = exact;
     }
   }

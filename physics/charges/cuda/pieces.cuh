@@ -1,6 +1,6 @@
-// Ragged problems cut into pieces of at most `size` items, a block each, without a sum over the problems before:
-// problem p has the pieces from first_of(p) / size + p on, of which the last may be empty. first_of(p) is the place of
-// its first item, counted from the batch's. Private to physics/*.cu.
+// Division of problems of different lengths into pieces of at most `size` items, one block each. It needs no sum over
+// the previous problems: problem p has the pieces from first_of(p) / size + p on. The last of them may be empty.
+// first_of(p) is the place of the problem's first item in the batch. Private to physics/*.cu.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@ namespace smallbatch {
 
 namespace {
 
-/// The problem with place_of(problem) <= place < place_of(problem + 1).
+/// Returns the problem with place_of(problem) <= place < place_of(problem + 1).
 template <class PlaceOf>
 __device__ std::int64_t problem_at(const PlaceOf& place_of, std::int64_t problems, std::int64_t place) {
   std::int64_t low = 0, high = problems;
@@ -25,7 +25,7 @@ __device__ std::int64_t first_piece(const FirstOf& first_of, std::int64_t proble
   return first_of(problem) / size + problem;
 }
 
-/// Items first .. last - 1 of the batch.
+/// Items first .. last - 1 of the batch, which belong to one problem.
 struct Piece {
   std::int64_t problem, first, last;
 };
@@ -38,14 +38,14 @@ __device__ Piece piece_of(const FirstOf& first_of, std::int64_t problems, std::i
   return {problem, first, first + size < last ? first + size : last};
 }
 
-/// The threads' values added up, in thread 0. Threads is a power of two.
+/// Adds the threads' values. The result is valid in thread 0. Threads is a power of two.
 template <int Threads, class V, class Add>
 __device__ V add_over_block(const V& mine, Add add) {
-  static_assert((Threads & (Threads - 1)) == 0);  // sums are halved
+  static_assert((Threads & (Threads - 1)) == 0);  // each round halves the number of sums
   __shared__ V all[Threads];
   all[threadIdx.x] = mine;
   for (unsigned half = Threads / 2; half > 0; half /= 2) {
-    __syncthreads();  // the sums before are there
+    __syncthreads();  // the sums of the previous round are there
     if (threadIdx.x < half) add(all[threadIdx.x], all[threadIdx.x + half]);
   }
   return all[0];

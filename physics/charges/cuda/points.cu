@@ -1,11 +1,13 @@
-// V and E at points, and at the charges themselves: three kernels, each over all problems of a batch at once.
+// V and E at points, and at the charges themselves. Three kernels each handle all problems of a batch.
 //
-// Check: what is wrong with the charges and points of each problem, as bits in `info`. point_kernel: a thread
-// keeps four points in registers, which read each charge in shared memory once; the smallest r^2 that a point met says
-// whether the point lies so near a charge that the sum in T cannot be trusted (summed_in_double.hpp). Such points a
-// warp each sums again in double precision, from the original coordinates, and applies the singularity policy. Finish:
-// `info` as the interface has it. A charge leaves itself out by its index: only while a block's own charges are in
-// shared memory are indices compared at all.
+// Check sets bits in `info` for faults in the charges and points of each problem.
+//
+// point_kernel: a thread keeps four points in registers, and all four use each charge that it reads from shared memory.
+// The smallest r^2 of a point tells whether a sum in T is accurate enough (summed_in_double.hpp). If not, a warp sums
+// the point again in double precision, from the original coordinates, and applies the singularity policy. A charge
+// leaves itself out by its index. Indices are compared only while a block's own charges are in shared memory.
+//
+// Finish turns the bits into the status that the interface defines.
 #include <algorithm>
 
 #include "core/gpu_plans.cuh"
@@ -21,9 +23,9 @@ namespace {
 constexpr int points_per_thread = 4, point_threads = 128, points_per_block = points_per_thread * point_threads;
 constexpr int charges_staged = 256;
 static_assert(charges_staged % charges_per_sum == 0);
-constexpr unsigned fault_mark = 0x80000000U;  // in info, until it is finished
+constexpr unsigned fault_mark = 0x80000000U;  // in info, until Finish has run
 
-/// What is wrong with a position; range is judged where the problem has an origin.
+/// Returns the faults of a position. Its range is checked only if the problem has an origin.
 template <class T>
 __device__ unsigned faults_of(const double* position, const double* origin) {
   unsigned faults = 0;
@@ -35,7 +37,7 @@ __device__ unsigned faults_of(const double* position, const double* origin) {
   return (faults & not_finite) != 0 ? not_finite : faults;
 }
 
-/// One charge, or one point after them.
+/// Checks one charge or one point; the indices of points follow those of charges.
 template <class T>
 struct Check {
   ChargeBatch charges;
@@ -47,8 +49,9 @@ struct Check {
     const std::int64_t* offset = is_charge ? charges.offset : points.offset;
     const std::int64_t place = offset[0] + (is_charge ? index : index - charge_count);
     const std::int64_t problem = problem_at([&](std::int64_t p) { return offset[p]; }, charges.count, place);
-    const bool has_origin = points.offset[problem] < points.offset[problem + 1] &&
-                            charges.offset[problem] < charges.offset[problem + 1];  // else nothing is too far
+    const bool has_origin =
+        points.offset[problem] < points.offset[problem + 1] &&
+        charges.offset[problem] < charges.offset[problem + 1];  // without an origin nothing is too far
     const double* origin = has_origin ? points.position + 3 * points.offset[problem] : nullptr;
     unsigned faults = faults_of<T>((is_charge ? charges.position : points.position) + 3 * place, origin);
     if (is_charge) {
@@ -60,7 +63,7 @@ struct Check {
   }
 };
 
-/// One problem.
+/// Finishes the status of one problem.
 struct Finish {
   std::int32_t* info;
   __device__ void operator()(std::int64_t problem) const {
@@ -68,7 +71,7 @@ struct Finish {
   }
 };
 
-/// One charge as the inner loop reads it: relative to the origin, in the precision of the sum.
+/// A charge as the inner loop reads it: relative to the origin, in the precision of the sum.
 template <class T>
 struct alignas(16) ShiftedCharge {
   T x, y, z, q;
@@ -79,14 +82,15 @@ struct PointMemory {
   ShiftedCharge<T> charge[charges_staged];
   T total[Values][points_per_thread][point_threads];
   unsigned again[points_per_block / warp_lanes];
-  double farthest;  // charge in shared memory from the origin; infinite where T does not hold its terms
+  double farthest;  // distance of the farthest charge in shared memory from the origin; infinite if T cannot hold its
+                    // terms
 };
 
-/// The square of the largest distance that is summed in T.
+/// Square of the largest distance that is summed in T.
 template <class T>
 inline constexpr T farthest2 = static_cast<T>(largest_input<T>* largest_input<T>);
 
-/// Adds the terms of one charge; smallest: of all r^2 that a point met.
+/// Adds the terms of one charge. `smallest` is the smallest r^2 of the point so far.
 template <class T, bool Field, bool Cutoff>
 __device__ __forceinline__ void add_charge(const ShiftedCharge<T>& charge, T x, T y, T z, bool self,
                                            const Truncation<T>& truncation, T (&sum)[Field ? 4 : 1], T& smallest) {
@@ -107,7 +111,8 @@ __device__ __forceinline__ void add_charge(const ShiftedCharge<T>& charge, T x, 
   }
 }
 
-/// Sums point `index` of the problem again; the lanes of a warp share the charges. Returns whether a charge is on it.
+/// Sums point `index` of the problem again. The lanes of a warp share the charges. Returns whether a charge lies on the
+/// point.
 template <class T>
 __device__ __forceinline__ bool sum_again(const ChargeBatch& charges, const PointBatch& points, bool at_charges,
                                           std::int64_t problem, std::int64_t index, const PotentialOptions& options,
@@ -128,7 +133,8 @@ __device__ __forceinline__ bool sum_again(const ChargeBatch& charges, const Poin
   return sums.magnitude > 0;
 }
 
-/// Blocks that share a multiprocessor, at least: fewer would leave the compiler room, more would make it spill.
+/// Least number of blocks that share a multiprocessor. With fewer, the compiler would have registers to spare; with
+/// more, it would spill.
 template <class T>
 inline constexpr int point_blocks = is_single<T> ? 6 : 4;
 
@@ -152,7 +158,7 @@ __global__ void __launch_bounds__(point_threads,
 
   for (int i = threadIdx.x; i < points_per_block / warp_lanes; i += point_threads) memory.again[i] = 0;
   T x[points_per_thread], y[points_per_thread], z[points_per_thread];
-  bool beyond[points_per_thread];  // T does not hold the point's terms
+  bool beyond[points_per_thread];  // T cannot hold the point's terms
 #pragma unroll
   for (int p = 0; p < points_per_thread; ++p) {
     const std::int64_t index = min(first + p * point_threads + static_cast<std::int64_t>(threadIdx.x), count - 1);
@@ -171,7 +177,7 @@ __global__ void __launch_bounds__(point_threads,
   const std::int64_t last = faulty ? charges.offset[problem] : charges.offset[problem + 1];
 #pragma unroll 1
   for (std::int64_t begin = charges.offset[problem]; begin < last; begin += charges_staged) {
-    __syncthreads();  // the charges before these have been read by all, and the marks are clear
+    __syncthreads();  // all threads have read the previous charges, and the marks are clear
     double farthest = 0;
 #pragma unroll 1
     for (int i = threadIdx.x; i < charges_staged; i += point_threads) {
@@ -190,11 +196,11 @@ __global__ void __launch_bounds__(point_threads,
       }
       memory.charge[i] = staged;
     }
-    // All lanes and warps take the largest: it must not depend on which block looks at these charges.
+    // All lanes and warps use the largest distance. It must not depend on which block reads these charges.
     if (threadIdx.x == 0) memory.farthest = 0;
-    __syncthreads();  // these are there
+    __syncthreads();  // the new charges are there
     atomicMax(reinterpret_cast<unsigned long long*>(&memory.farthest), __double_as_longlong(farthest));
-    __syncthreads();  // the farthest is known
+    __syncthreads();  // the farthest charge is known
     const double radius = 1.05 * near_radius<T>(memory.farthest, singular_distance_of_points, Field);
     const auto near2 = static_cast<T>(radius * radius);
 
@@ -247,7 +253,7 @@ __global__ void __launch_bounds__(point_threads,
     }
   }
   if (faulty) return;
-  __syncthreads();  // what a warp sums again another one has stored
+  __syncthreads();  // all values that another warp may sum again are stored
   int on_charges = 0;
 #pragma unroll 1
   for (int word = threadIdx.x / warp_lanes; word < points_per_block / warp_lanes; word += point_threads / warp_lanes)

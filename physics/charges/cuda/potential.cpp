@@ -1,4 +1,5 @@
-// The plan for GPUs: owns device memory and a stream, copies a batch in, calls direct_sum, copies the answer out.
+// The plan of potentials for GPUs. It owns device memory and a stream, copies a batch to the device, calls direct_sum
+// and copies the result back.
 #include <algorithm>
 #include <limits>
 #include <optional>
@@ -80,7 +81,7 @@ class CudaPotential final : public PotentialOf<CudaPotential> {
     copy_to_host(result.energy, on_device.energy, problems, *stream_);
     stream_->synchronize();
     kernel_seconds_ += timer_->seconds();
-    if (result.energy != nullptr && !energies)  // of no groups
+    if (result.energy != nullptr && !energies)  // without groups
       for (std::size_t p = 0; p < problems; ++p)
         result.energy[p] = has_values(result.info[p]) ? 0 : std::numeric_limits<double>::quiet_NaN();
   }
@@ -103,7 +104,7 @@ class CudaPotential final : public PotentialOf<CudaPotential> {
 }  // namespace
 
 std::unique_ptr<Potential> make_cuda_potential(int device) {
-  (void)cuda_device(device);  // throws where there is none
+  (void)cuda_device(device);  // throws if there is no such device
   return std::make_unique<CudaPotential>(device);
 }
 

@@ -1,32 +1,38 @@
-// 1/sqrt(x) on the arithmetic pipes, for kernels that keep the special-function unit busy already: production's and the
-// benchmark's steps.
+// 1/sqrt(x) on the arithmetic pipes, for kernels that already keep the special-function unit busy. Production and the
+// benchmark use these steps.
 //
-// A seed y from the bits of x (shifted by one the exponent halves), then one correction of high order:
+// A seed y comes from the bits of x: shifting them by one halves the exponent. One correction of high order follows:
+//
 //     1/sqrt(x) = y / sqrt(x y^2) = y P(e),   e = x y^2 - c
-// P is the minimax polynomial of (c + e)^(-1/2) for the relative error. The magic constant makes the interval of x y^2
-// as short as it can be, [1.5, 1.6875]: 9/8, where the constant of an unscaled seed leaves 1.144. Centred about c the
-// coefficients fall off, and the last multiply-add alone rounds; a polynomial in x y^2 itself would take as many
-// instructions and lose four times as much. Coefficients: Remez, then a search over neighbouring floats.
 //
-// Largest relative errors over all floats in [1, 4), the arithmetic as below (powers of 4 scale exactly), y P taken
-// before it is rounded, as in fma(q y, P, sum):
+// P is the minimax polynomial of (c + e)^(-1/2) for the relative error. The magic constant makes the interval of x y^2
+// as short as possible: [1.5, 1.6875], a ratio of 9/8. The constant of an unscaled seed leaves a ratio of 1.144. With
+// the interval centred about c the coefficients decrease, and only the last multiply-add rounds. A polynomial in x y^2
+// itself would take as many instructions and lose four times as much. The coefficients come from the Remez algorithm,
+// then from a search over neighbouring floats.
+//
+// The largest relative errors are those over all floats in [1, 4), with the arithmetic below. (Powers of 4 scale
+// exactly.) They are taken of y P before it is rounded, as in fma(q y, P, sum):
+//
 //     degree 3: 4.81e-7 (the polynomial alone 4.1e-7)      degree 4: 9.24e-8 (1.1e-8)
-// rsqrt.approx.ftz has 2^-22.9 = 1.28e-7. At x = 0 the value is large and finite where that one is infinite.
+//
+// rsqrt.approx.ftz has 2^-22.9 = 1.28e-7. At x = 0 this function returns a large finite value, and rsqrt.approx.ftz an
+// infinity.
 #pragma once
 
 namespace smallbatch {
 
-/// 1/sqrt(x) = seed * correction, for normal x; the caller multiplies.
+/// The factors of 1/sqrt(x) = seed * correction, for normal x. The caller multiplies them.
 struct SoftwareRsqrt {
   float seed, correction;
 };
 
-/// Production's (add_root, physics/charges/cuda/device.cuh): as exact as the hardware's.
+/// Degree in production (add_root, physics/charges/cuda/device.cuh). It is as accurate as the hardware's approximation.
 inline constexpr int production_rsqrt_degree = 4;
 
-/// The seed's constant.
+/// Constant of the seed.
 inline constexpr int rsqrt_magic = 0x5f600000;
-/// Gives seeds below zero, and so -1/sqrt(x); the correction is the same.
+/// Constant that gives negative seeds, and therefore -1/sqrt(x). The correction is the same.
 inline constexpr int negative_rsqrt_magic = rsqrt_magic - 0x7fffffff - 1;
 
 template <int Degree>

@@ -1,10 +1,10 @@
-// V and E of screened and of Gaussian charges, at targets of any kind: one kernel, simple where lattice.cu and
-// points.cu are fast. (Plain charges are theirs.)
+// V and E of screened and of Gaussian charges, at targets of any kind. lattice.cu and points.cu handle plain charges
+// and are fast. This file has one kernel and is simple.
 //
-// A thread has a target; its block reads the charges through shared memory. Coordinates are sums of two numbers of T,
-// so that differences keep all digits near a charge. A pair whose numbers T does not hold, or that may be on one place,
-// is summed in double precision from the original coordinates. Terms are added in T, 16 at a time, and those sums in
-// double precision, in the order of the charges.
+// A thread has one target, and its block reads the charges through shared memory. Coordinates are sums of two numbers
+// of type T, so differences keep all digits near a charge. Some pairs are summed in double precision from the original
+// coordinates. They may be on one place, or T does not hold their numbers. Terms are added in T, 16 at a time. These
+// sums are added in double precision, in the order of the charges.
 #include "core/grid_stride.cuh"
 #include "physics/charges/cuda/interaction.cuh"
 #include "physics/charges/cuda/kernels.cuh"
@@ -21,24 +21,24 @@ constexpr int target_threads = 128;
 /// Flags in the upper bits of info until FinishTargets runs. The lower bits count singular places.
 enum Mark : unsigned {
   is_faulty = 1U << 31,
-  is_not_finite = 1U << 30,     // beside is_faulty
-  is_beyond_range = 1U << 29,   // some value
+  is_not_finite = 1U << 30,     // set together with is_faulty
+  is_beyond_range = 1U << 29,   // a value leaves the range of its type
   needs_large_unit = 1U << 28,  // sums may leave the range of double
   counted = needs_large_unit - 1
 };
 __device__ void set_mark(std::int32_t& info, unsigned mark) { atomicOr(reinterpret_cast<unsigned*>(&info), mark); }
 
-/// Targets of all problems; those of a problem are counted from its first.
+/// Targets of all problems. The targets of a problem are counted from its first.
 struct Targets {
   TargetKind kind;
   LatticeBatch lattice;
-  PointBatch points;  // the charges where they are the targets
+  PointBatch points;  // the charges, if they are the targets
 
   [[nodiscard]] __host__ __device__ std::int64_t of_lattice() const {
     return lattice.plane_count * lattice.shape.nx * lattice.shape.ny;
   }
   [[nodiscard]] __device__ bool on_lattice() const { return kind == TargetKind::lattice; }
-  /// How many all problems before this one have.
+  /// Number of targets of all previous problems.
   [[nodiscard]] __device__ std::int64_t first_of(std::int64_t problem) const {
     return on_lattice() ? problem * of_lattice() : points.offset[problem] - points.offset[0];
   }
@@ -48,7 +48,7 @@ struct Targets {
   [[nodiscard]] __device__ double singular_distance(std::int64_t problem) const {
     return on_lattice() ? placement(lattice, problem).singular_distance : singular_distance_of_points;
   }
-  /// Of one target, from the origin.
+  /// Coordinate of a target, relative to the origin.
   [[nodiscard]] __device__ ShiftedCoordinate coordinate(std::int64_t problem, std::int64_t index, int axis) const {
     if (!on_lattice()) return shift(origin(problem)[3 * index + axis], origin(problem)[axis]);
     const std::int64_t nx = lattice.shape.nx, ny = lattice.shape.ny;
@@ -60,7 +60,8 @@ struct Targets {
   }
 };
 
-/// Checks one charge, or one point after them. On lattices it also counts the charges that lie on a point.
+/// Checks one charge or one point; the indices of points follow those of charges. On lattices it also counts the
+/// charges that lie on a point.
 template <class T>
 struct TargetCheck {
   ChargeBatch charges;
@@ -80,7 +81,7 @@ struct TargetCheck {
     double largest = fmax(fabs(q), width);
 #pragma unroll
     for (int axis = 0; axis < 3; ++axis) finite = finite && isfinite(position[axis]);
-    // Where there are no charges or no targets nothing is too far.
+    // Without charges or without targets nothing is too far.
     if (charges.offset[problem] < charges.offset[problem + 1] &&
         targets.first_of(problem) < targets.first_of(problem + 1)) {
       const double* origin = targets.origin(problem);
@@ -108,7 +109,7 @@ struct TargetCheck {
   }
 };
 
-/// One problem.
+/// Finishes the status of one problem.
 struct FinishTargets {
   std::int32_t* info;
   __device__ void operator()(std::int64_t problem) const {
@@ -121,7 +122,7 @@ struct FinishTargets {
   }
 };
 
-/// The limits of rho^2 between which terms are computed in T.
+/// Limits of rho^2 between which terms are computed in T.
 struct Limits {
   double least, most;
 };
@@ -142,7 +143,7 @@ __device__ Split<T> split(const ShiftedCoordinate& x) {
   return {high, static_cast<T>(x.shifted - static_cast<double>(high) + x.low)};
 }
 
-/// One charge in shared memory.
+/// A charge in shared memory.
 template <class T>
 struct alignas(16) SplitPlace {
   Split<T> s[3];
@@ -182,7 +183,7 @@ __global__ void __launch_bounds__(target_threads, is_single<T> ? 5 : 4)
                            ? per_large_unit
                            : charge_scale(static_cast<double>(last - first) * largest_input<T>,
                                           least_distance(options, singular_distance));
-  const double scale_of_sums = is_single<T> ? scale : 1;  // in double precision the charges have it
+  const double scale_of_sums = is_single<T> ? scale : 1;  // in double precision the charges are scaled instead
   const auto length_of = [&](std::int64_t i) {
     if (kind == InteractionKind::screened) return options.screening_length;
     return charges.width[i] >= least_width ? sqrt(2.0) * charges.width[i] : 0;
@@ -220,7 +221,7 @@ __global__ void __launch_bounds__(target_threads, is_single<T> ? 5 : 4)
   };
 
   for (std::int64_t begin = first; begin < last; begin += target_threads) {
-    __syncthreads();  // the charges before these have been read by all
+    __syncthreads();  // all threads have read the previous charges
     if (const std::int64_t i = begin + threadIdx.x; i < last) {
       SplitPlace<T>& to = staged[threadIdx.x];
       const double q = charges.charge[i];
@@ -231,7 +232,7 @@ __global__ void __launch_bounds__(target_threads, is_single<T> ? 5 : 4)
       if (is_single<T> && Field && fabs(q) > largest_charge)
         to.s[0].high = static_cast<T>(NAN);  // no distance is in range
     }
-    __syncthreads();  // these are there
+    __syncthreads();  // the new charges are there
     const auto count = static_cast<int>(min(last - begin, std::int64_t{target_threads}));
 #pragma unroll 1
     for (int group = 0; group < count; group += charges_per_sum) {
@@ -275,7 +276,7 @@ __global__ void __launch_bounds__(target_threads, is_single<T> ? 5 : 4)
     result.field[3 * value + v - 1] = singular ? static_cast<T>(NAN) : component;
     infinite = infinite || isinf(component);
   }
-  if (targets.on_lattice()) return;  // there the charges decide
+  if (targets.on_lattice()) return;  // on lattices, the charges decide the status
   if (magnitude > 0) atomicAdd(result.info + problem, 1);
   if (infinite && !singular) set_mark(result.info[problem], is_beyond_range);
 }

@@ -1,6 +1,6 @@
-// Minimum, maximum and sum of values where they lie, in rows: the planes of lattices, or the problems at points. Rows
-// are cut into pieces of up to 4096 values, a warp for each; then a warp for each row adds its pieces up, unless no row
-// has more than one. Every sum has one fixed order, which depends on the row's number of values alone.
+// Minimum, maximum and sum of values on the device, in rows: planes of lattices, or problems at points. Rows are cut
+// into pieces of up to 4096 values, one warp each. If a row has more than one piece, a warp for each row then adds its
+// pieces. Every sum has a fixed order, which depends only on the row's number of values.
 #include <algorithm>
 
 #include "physics/charges/cuda/device.cuh"
@@ -21,7 +21,7 @@ __device__ void add(PotentialSummary& summary, const PotentialSummary& more) {
   summary.values += more.values;
 }
 
-/// The lanes' summaries added up, in lane 0.
+/// Adds the lanes' summaries. The result is valid in lane 0.
 __device__ PotentialSummary add_over_warp(PotentialSummary summary) {
   for (int distance = warp_lanes / 2; distance > 0; distance /= 2) {
     PotentialSummary more;
@@ -38,7 +38,8 @@ constexpr __host__ __device__ std::int64_t pieces_of(std::int64_t values) {
   return (values + values_per_piece - 1) / values_per_piece;
 }
 
-/// The pieces of a row are one after the other: where each row has as many values, without a gap between rows.
+/// First piece of each row. The pieces of a row follow one another. If all rows have equally many values, rows follow
+/// one another without a gap.
 struct FirstPiece {
   SummaryRows rows;
   __device__ std::int64_t first_value(std::int64_t row) const { return rows.offset[row] - rows.offset[0]; }

@@ -38,7 +38,7 @@ double judge_in_range(T got, double expected, double bound, Beyond& beyond) {
   if (std::isinf(got) && found != Beyond::no && same_sign) return 0;
   if (std::isinf(got) && bound - std::abs(expected) > std::numeric_limits<T>::max()) return 0;
   if (is_any_number(bound)) return std::isnan(got) ? infinity : 0;
-  // // Rounding alone may make the referee's number an infinity.
+  // Rounding alone may make the referee's number an infinity.
   if (sizeof(T) == sizeof(double) && std::isinf(expected) && same_sign)
     return std::abs(got) > 0.999 * std::numeric_limits<double>::max() ? 0 : infinity;
   return error_over_bound(got, expected, bound);
