@@ -375,7 +375,7 @@ def test_what_h5py_and_xarray_add_by_themselves_is_no_stranger(tmp_path):
 
 
 def test_the_attributes_of_others_that_the_page_lists_are_left_alone(tmp_path):
-    section = FORMAT.read_text().split("### Names")[1].split("## Results")[0].split("Left alone is")[1]
+    section = FORMAT.read_text().split("### Names")[1].split("## Results")[0].split("These attributes are left alone:")[1]
     names = [name.replace("...", "x") for name in re.findall(r"`(.*?)`", section)]
     assert len(names) > 20
     with h5py.File(tmp_path / "in.h5", "w") as file:
