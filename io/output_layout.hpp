@@ -1,4 +1,4 @@
-// Where everything lies in a file that is being written, for other processes that write into it too.
+// Places of all datasets in a file that is being written, for other processes that write into it, too.
 #pragma once
 
 #include <cstdint>
@@ -11,28 +11,28 @@
 #pragma GCC visibility push(default)
 namespace smallbatch {
 
-/// Of one file.
+/// Layout of one file.
 struct OutputLayout {
-  /// One array of numbers.
+  /// Place of one dataset.
   struct Dataset {
     std::string name;                 ///< its path in the file
     int type = 0;                     ///< ElementType
     std::vector<std::int64_t> shape;  ///< the lengths of its axes
-    std::int64_t address = -1;        ///< of its first byte in the file; negative where it has none
+    std::int64_t address = -1;        ///< of its first byte in the file; negative: it has no bytes
   };
-  std::string path;               ///< what the file will be called
-  std::string temporary;          ///< what it is called
+  std::string path;               ///< name of the complete file
+  std::string temporary;          ///< name of the file while it is written
   std::vector<Dataset> datasets;  ///< all of them
 };
 
-/// How many elements of each dataset a process has written.
+/// Number of elements that a process has written, for each dataset.
 using WrittenElements = std::map<std::string, std::int64_t>;
 
-/// What was written of a dataset at a time.
+/// Part of a dataset that one call has written.
 struct WrittenRange {
   std::string dataset;
-  std::vector<std::pair<std::int64_t, std::int64_t>> ranges;  ///< first index and count, of its first axes
-  std::optional<std::uint64_t> hash;                          ///< of the bytes, where they are known
+  std::vector<std::pair<std::int64_t, std::int64_t>> ranges;  ///< first index and count along its first axes
+  std::optional<std::uint64_t> hash;                          ///< of the bytes, if they are known
 };
 
 }  // namespace smallbatch

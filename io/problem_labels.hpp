@@ -1,4 +1,4 @@
-// What problems are known by: the names of molecules, the steps and times of a trajectory's frames.
+// Labels of problems: names of molecules, steps and times of the frames of a trajectory.
 #pragma once
 
 #include <cstdint>
@@ -8,24 +8,24 @@
 #pragma GCC visibility push(default)
 namespace smallbatch {
 
-/// Of the problems of a set, one each; empty where they are not known.
+/// Labels of all problems of a set. A member is empty if it is unknown.
 struct ProblemLabels {
   std::vector<std::string> name;   ///< of the molecule
-  std::vector<std::int64_t> step;  ///< of the integration
+  std::vector<std::int64_t> step;  ///< of the trajectory
   std::vector<double> time;        ///< in time_unit
-  std::string time_unit;           ///< "ps"; empty where it is not known
+  std::string time_unit;           ///< for example "ps"; empty: unknown
 
   bool operator==(const ProblemLabels& other) const {
     return name == other.name && step == other.step && time == other.time && time_unit == other.time_unit;
   }
 };
 
-/// Those of problems [first, first + count).
+/// Returns the labels of problems [first, first + count).
 ProblemLabels part_of(const ProblemLabels& labels, std::int64_t first, std::int64_t count);
-/// Those of the problems that follow.
+/// Appends the labels of the problems that follow.
 void append(ProblemLabels& labels, const ProblemLabels& more);
 
-/// "lysozyme"; "step 200, time 0.4 ps"; empty where nothing is known of the problem.
+/// Returns a problem's label as text: "lysozyme", or "step 200, time 0.4 ps". Empty if nothing is known.
 std::string label_of(const ProblemLabels& labels, std::int64_t problem);
 
 }  // namespace smallbatch

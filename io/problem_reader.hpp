@@ -1,4 +1,4 @@
-// Reads problem files (io/FORMAT.md).
+// Reader of problem files (io/FORMAT.md).
 #pragma once
 
 #include <cstdint>
@@ -12,34 +12,36 @@
 #pragma GCC visibility push(default)
 namespace smallbatch {
 
-/// What coordinates are counted from: 0, as in the file; or, in a set with lengths in another unit than angstrom, the
-/// origin of each problem's lattice, its first point or its first charge. What lies far from 0 in such a unit has then
-/// as many digits as what lies near it. V, E and energies are the same of both.
+/// Zero of the coordinates that read() returns. `zero` is that of the file. The value `origin` only differs if lengths
+/// of the set have another unit than angstrom. Coordinates then count from the problem's lattice origin, first point or
+/// first charge, so no digits are lost far from zero. V, E and energies are equal for both.
 enum class CountedFrom { zero, origin };
 
-/// Opening reads and checks everything but the numbers: format version, names, ranks, types, shapes, offsets, units,
-/// that every dataset is whole, and that nothing leads out of the file. Throws Error: missing_file where the file
-/// cannot be opened for reading, bad_input for everything else, in one sentence that names file, dataset and index,
-/// what was expected and what was found, and what to do. Reading throws bad_input, too: where a byte is no longer there
-/// or cannot be read, where the file has changed since it was opened, and where a chunk does not come out as declared.
+/// Reader of one problem file. The constructor reads and checks everything except the numbers: format version, names,
+/// ranks, types, shapes, offsets and units. It also checks that every dataset is whole, and that no link leads out of
+/// the file.
 ///
-/// What the file holds is asked of HDF5 in a process of its own, which ends when the file is open: a damaged file
-/// crashes that one at most. Numbers are read, inflated and converted here, without HDF5: any number of threads may do
-/// so at a time, also while a writer is at work. Opening forks, and so takes turns with threads that use a writer.
+/// The constructor throws Error: missing_file if the file cannot be opened for reading, otherwise bad_input. The
+/// message names file, dataset and index, what was expected, what was found, and what to do. Reading throws bad_input
+/// if a byte is missing or unreadable, if a chunk does not decode as declared, or if the file has changed meanwhile.
 ///
-/// read() returns the part that the problems have in their set's problems_hash (io/FORMAT.md), whatever share the set
-/// is of: parts add up, modulo 2^64.
+/// HDF5 describes the file in a separate process, which ends when the file is open. A damaged file can crash only that
+/// process. This process reads, inflates and converts numbers without HDF5. So any number of threads may read at a
+/// time, even while a writer works. The constructor forks, so it takes turns with threads that use a writer.
+///
+/// read() returns the contribution of the problems to the problems_hash of the whole set (io/FORMAT.md), even if the
+/// set is a share. Contributions add up modulo 2^64.
 class ProblemReader {
  public:
-  /// `threads` share the reading of a block; 0: one per core.
+  /// `threads` read a block together; 0: one per core.
   explicit ProblemReader(const std::string& path, unsigned threads = 0);
   ~ProblemReader();
   ProblemReader(ProblemReader&&) noexcept;
   ProblemReader& operator=(ProblemReader&&) = delete;
 
-  [[nodiscard]] const std::string& path() const;  ///< the file's, as it was opened
-  [[nodiscard]] int descriptor() const;           ///< of the open file: what is asked of the system about it
-  /// Everything the file declares; of each kind.
+  [[nodiscard]] const std::string& path() const;  ///< path as it was given
+  [[nodiscard]] int descriptor() const;           ///< of the open file, for fstat() and the like
+  /// All sets of the file, and the sets of each kind.
   [[nodiscard]] const ProblemSets& sets() const;
   [[nodiscard]] const std::vector<SolveSet>& solve_sets() const { return std::get<std::vector<SolveSet>>(sets()); }
   [[nodiscard]] const std::vector<PotentialSet>& potential_sets() const {
@@ -51,38 +53,38 @@ class ProblemReader {
   [[nodiscard]] const std::vector<CorrelationSet>& correlation_sets() const {
     return std::get<std::vector<CorrelationSet>>(sets());
   }
-  /// From now on the sets are this share of theirs, and are read as such. To be called once.
+  /// Replaces all sets by this share of them. To be called once.
   void take(const Share& share);
-  /// Where a set begins in the one in the file.
+  /// Returns the place in the file's set at which this set begins.
   template <class Set>
   [[nodiscard]] ShareStart start(const Set& set) const {
     return start_of(starts(), set_path(set));
   }
-  /// Sentences for the user's log: a newer minor version, datasets that are not used, ...
+  /// Warnings for the user's log, for example a newer minor version or an unused dataset.
   [[nodiscard]] const std::vector<std::string>& warnings() const;
-  /// Others, of what is no cause for concern: a unit that was taken where the file names none.
+  /// Notes for the user's log that are no cause for concern: a unit was assumed because the file names none.
   [[nodiscard]] const std::vector<std::string>& notes() const;
 
-  /// Systems [first, first + count) of the set into block.a, block.b and block.sizes; the block is resized. T is the
+  /// Reads systems [first, first + count) of the set into block.a, block.b and block.sizes. Resizes the block. T is the
   /// set's type.
   template <class T>
   std::uint64_t read(const SolveSet& set, std::int64_t first, std::int64_t count, SpdBlock<T>& block) const;
 
-  /// Problems [first, first + count): charges, groups and offset (from 0), in angstrom and e. Sets first and count;
-  /// results are the caller's.
+  /// Reads problems [first, first + count): charges, groups and offset (from 0), in angstrom and e. Sets first and
+  /// count. Leaves the results to the caller.
   std::uint64_t read(const PairEnergySet& set, std::int64_t first, std::int64_t count, PairEnergyBlock& block,
                      CountedFrom from = CountedFrom::zero) const;
 
-  /// Of the charges of a problem, 0 where it is not known; empty where the set has none.
+  /// Returns the atomic numbers of a problem's charges, 0 for an unknown one. Empty if the set has none.
   [[nodiscard]] std::vector<std::int8_t> atomic_numbers(const PotentialSet& set, std::int64_t problem) const;
 
-  /// Signal and flags of channels [block.first, .. + block.channels) and times [block.first_time, .. + block.times).
-  /// Sets type, inputs, integrate and sum; results are the caller's. What is known of channels counts with their first
-  /// times.
+  /// Reads signal and flags of channels [block.first, .. + block.channels) at times [block.first_time, .. +
+  /// block.times). Sets type, inputs, integrate and sum. Leaves the results to the caller. Frequencies and positions
+  /// enter the hash with the first times of a channel.
   std::uint64_t read(const CorrelationSet& set, SignalBlock& block) const;
 
-  /// Problems [first, first + count): charges, groups, offset (from 0), and origin and spacing, or the points, in
-  /// angstrom and e. Sets targets, shape, first, count and wants_energy; planes and results are the caller's.
+  /// Reads problems [first, first + count): charges, groups, offset (from 0), and origin and spacing, or the points, in
+  /// angstrom and e. Sets targets, shape, first, count and wants_energy. Leaves planes and results to the caller.
   template <class T>
   std::uint64_t read(const PotentialSet& set, std::int64_t first, std::int64_t count, PotentialBlock<T>& block,
                      CountedFrom from = CountedFrom::zero) const;
