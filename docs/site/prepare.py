@@ -1,0 +1,61 @@
+"""Lays out what Sphinx reads: copies of the repository's files, and the reference pages that are made.
+
+    prepare.py PROGRAM INCLUDE SOURCE
+
+PROGRAM is the built smallbatch, INCLUDE the folder of installed headers. SOURCE gets the layout of the repository, so that links
+between documents lead where they lead in the repository. A link to a file of code becomes a download.
+"""
+
+import shutil
+import sys
+from pathlib import Path
+
+import command_line
+import fortran
+import headers
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+TOPS = ["CHANGELOG.md", "CONTRIBUTING.md", "CMakeLists.txt", "app", "bench", "c", "core", "data", "docs", "examples", "fortran",
+        "io", "packaging", "physics", "python", "scripts", "solvers", "tests"]
+
+
+def copy_repository(source):
+    """Copies every file of the repository that has changed, so that Sphinx builds again only what it must."""
+    wanted = {}
+    for top in TOPS:
+        files = [ROOT / top] if (ROOT / top).is_file() else (ROOT / top).rglob("*")
+        wanted |= {path.relative_to(ROOT): path for path in files if path.is_file() and "__pycache__" not in path.parts}
+    wanted[Path("index.md")] = wanted.pop(Path("docs/index.md"))
+    for place in source.rglob("*"):
+        name = place.relative_to(source)
+        if place.is_file() and name not in wanted and name.parts[0] in {Path(top).parts[0] for top in TOPS}:
+            place.unlink()
+    for name, path in wanted.items():
+        place = source / name
+        if not place.exists() or place.stat().st_mtime_ns != path.stat().st_mtime_ns:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(path, place)
+
+
+def write_pages(folder, pages):
+    """Writes pages whose text has changed, and removes those that are no longer made."""
+    for place in folder.rglob("*.*"):
+        if place.is_file() and place.relative_to(folder).as_posix() not in pages:
+            place.unlink()
+    for name, text in pages.items():
+        place = folder / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if not place.exists() or place.read_text() != text:
+            place.write_text(text)
+
+
+def main(program, include, source):
+    copy_repository(source)
+    pages = command_line.pages(program)
+    pages |= headers.pages(include)
+    pages |= fortran.pages(ROOT / "fortran" / "smallbatch.f90")
+    write_pages(source / "reference", pages)
+
+
+if __name__ == "__main__":
+    main(*map(Path, sys.argv[1:]))

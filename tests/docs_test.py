@@ -1,0 +1,139 @@
+"""The pages that show commands with their output: each command works, and prints what the page says.
+
+    python -m tests.docs_test PROGRAM PACKAGE [PAGE ...]
+
+runs the blocks of the pages and writes the output of today into them.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = [path.relative_to(ROOT).as_posix() for path in
+         [ROOT / "docs" / "start.md", ROOT / "docs" / "exit-codes.md", *sorted((ROOT / "docs" / "how-to").glob("*.md"))]]
+BLOCK = re.compile(r"^```(sh|console|python|text)\n(.*?)^```\n", re.M | re.S)
+# Preparation that a test cannot repeat.
+PREPARATION = ("scripts/demo", "export PATH=", "pip install")
+# Numbers, with the words that go with them, and what differs between machines.
+NUMBER = re.compile(r"[-+]?\d[\d.,:]*(?:e[-+]?\d+)?(?: (?:thousand|million|billion|trillion))?(?: ?(?:us|ms|s|min|k?B|MB|GB)(?:/s)?\b)?")
+MACHINE = re.compile(r"avx\w+|baseline")
+
+
+def shape(line):
+    """A line without its numbers."""
+    return re.sub(r"\s+", " ", NUMBER.sub("#", MACHINE.sub("#", line))).strip()
+
+
+def differences(expected, actual):
+    """The lines of `expected` that `actual` lacks at their place. A line "..." stands for any lines."""
+    lines, found, anything = [shape(line) for line in actual.splitlines()], [], False
+    for line in expected.splitlines():
+        if line.strip() == "...":
+            anything = True
+            continue
+        while anything and lines and lines[0] != shape(line):
+            lines.pop(0)
+        anything = False
+        if not lines or lines.pop(0) != shape(line):
+            found.append(line)
+    return found + ([] if anything else [f"not on the page: {line}" for line in lines])
+
+
+class Runner:
+    """Runs the blocks of a page one after the other, in a folder with the repository's data."""
+
+    def __init__(self, folder, program, package):
+        self.folder = folder
+        (folder / "data").symlink_to(ROOT / "data")
+        self.environment = {**os.environ, "PATH": f"{program.parent}:{Path(sys.executable).parent}:{os.environ['PATH']}",
+                            "PYTHONPATH": str(package), "NO_COLOR": "1"}
+
+    def output(self, command):
+        done = subprocess.run(command, cwd=self.folder, env=self.environment, text=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, timeout=300)
+        assert done.returncode == 0, f"{command[-1]}\n{done.stdout}"
+        return done.stdout
+
+    def python(self, code):
+        """A block by itself: "# name.py" in its first line gives it a name that commands may call."""
+        name = re.match(r"# (\w+\.py)\n", code)
+        (self.folder / (name[1] if name else "block.py")).write_text(code)
+        return None if name else self.output([sys.executable, "block.py"])
+
+
+def console(text):
+    """[command, what it prints] of a block of commands with output."""
+    return [(command, printed) for command, printed in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", text, re.M)]
+
+
+def shortened(printed, actual):
+    """The output of today, with "..." where the page has it."""
+    before, dots, after = printed.partition("...\n")
+    lines = actual.splitlines(keepends=True)
+    if not dots:
+        return actual
+    return "".join([*lines[:before.count("\n")], dots, *lines[len(lines) - after.count("\n"):]])
+
+
+def run_page(text, runner, report):
+    """Runs a page. report(command, expected, actual) hears of each command whose output is shown. Gives the new text."""
+    last = [None]  # what the Python block above has printed
+
+    def block(match):
+        kind, body = match.groups()
+        if kind == "sh" and "<" not in body:
+            kept = [line for line in body.splitlines() if not line.startswith(PREPARATION)]
+            runner.output(["bash", "-euc", "\n".join(kept)])
+        elif kind == "console":
+            new = ""
+            for command, printed in console(body):
+                actual = runner.output(["bash", "-euc", command])
+                report(command, printed, actual)
+                new += f"$ {command}\n{shortened(printed, actual)}"
+            return f"```console\n{new}```\n"
+        elif kind == "python":
+            last[0] = runner.python(body)
+        elif kind == "text" and last[0] is not None:
+            report("the Python block", body, last[0])
+            actual, last[0] = last[0], None
+            return f"```text\n{actual}```\n"
+        return match[0]
+
+    return BLOCK.sub(block, text)
+
+
+def test_lines_are_compared_without_their_numbers():
+    assert not differences("computed in 15 ms, 680 thousand systems/s (avx512)\n", "computed in 2.1 s, 7 million systems/s (avx2)\n")
+    assert not differences("one\n...\nfour\n", "one\ntwo\nthree\nfour\n")
+    assert differences("one\n...\nfour\n", "one\ntwo\n") == ["four"]
+    assert differences("3 solved, 0 failed\n", "3 solved, 0 lost\n") == ["3 solved, 0 failed"]
+    assert differences("one\n", "one\ntwo\n") == ["not on the page: two"]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_command_works_and_prints_what_the_page_says(page, smallbatch, tmp_path):
+    package = os.environ.get("SMALLBATCH_PACKAGE")
+    text = (ROOT / page).read_text()
+    if "import smallbatch" in text and not package:
+        pytest.skip("this build has no Python package")
+    if "no GPU" not in smallbatch("devices").stdout:
+        pytest.skip("the pages show a machine without a GPU")
+    wrong = []
+    run_page(text, Runner(tmp_path, smallbatch.program, package or ""), lambda command, expected, actual: wrong.extend(
+        f"{command}: {line}" for line in differences(expected, actual)))
+    assert not wrong, "\n".join(wrong) + "\nIf the words have changed: python -m tests.docs_test PROGRAM PACKAGE " + page
+
+
+if __name__ == "__main__":
+    program, package = (Path(name).resolve() for name in sys.argv[1:3])
+    for page in sys.argv[3:] or PAGES:
+        with tempfile.TemporaryDirectory() as folder:
+            text = (ROOT / page).read_text()
+            new = run_page(text, Runner(Path(folder), program, package), lambda *_: None)
+            (ROOT / page).write_text(new)
