@@ -1,0 +1,325 @@
+"""Result files, read with h5py for pictures and for the report: sets, problems by name, numbers in pieces.
+
+Names and texts of a file are a stranger's words. :func:`shown` makes them one line that nothing obeys.
+"""
+
+from __future__ import annotations
+
+import os
+import unicodedata
+from typing import Any, Callable, Iterator, NamedTuple
+
+import h5py
+import numpy as np
+
+KINDS = ("solve", "potential", "pair_energy", "correlation")
+_NEWEST = (1, 9)
+_AT_ONCE = 1 << 16  # problems
+ELEMENTARY_CHARGE, _PERMITTIVITY, _BOLTZMANN, _AVOGADRO = (
+    1.602176634e-19,
+    8.8541878128e-12,
+    1.380649e-23,
+    6.02214076e23,
+)
+BOHR = 0.529177210903  # angstrom
+_VOLT = ELEMENTARY_CHARGE / (4 * np.pi * _PERMITTIVITY * 1e-10)  # one e at one angstrom
+POTENTIAL_UNITS: dict[str, Callable[[float], float]] = {  # e/angstrom in each, at a temperature
+    "volt": lambda kelvin: _VOLT,
+    "kT/e": lambda kelvin: _VOLT * ELEMENTARY_CHARGE / (_BOLTZMANN * kelvin),
+    "kcal/mol/e": lambda kelvin: _VOLT * ELEMENTARY_CHARGE * _AVOGADRO / 4184,
+    "kJ/mol/e": lambda kelvin: _VOLT * ELEMENTARY_CHARGE * _AVOGADRO / 1000,
+    "hartree/e": lambda kelvin: BOHR,
+    "e/angstrom": lambda kelvin: 1.0,
+}
+_LENGTHS = {
+    "angstrom": 1,
+    "ang": 1,
+    "a": 1,
+    "å": 1,
+    "nm": 10,
+    "nanometer": 10,
+    "pm": 0.01,
+    "picometer": 0.01,
+    "bohr": BOHR,
+    "a0": BOHR,
+    "m": 1e10,
+    "meter": 1e10,
+}
+
+
+class Refused(ValueError):
+    """A file or a call that makes no picture. The message reads *problem (why). Remedy.*"""
+
+    def __init__(self, problem: str, why: str, remedy: str, exit_code: int = 3):
+        super().__init__(f"{problem} ({why}). {remedy}")
+        self.exit_code = exit_code
+
+
+def shown(text: Any) -> str:
+    """One line that may be shown. Characters that a terminal or a browser obeys become ``\\x1b``; so do bytes that
+    are no text."""
+    data = text if isinstance(text, bytes) else str(text).encode("utf-8", "surrogateescape")
+    line = data.decode("utf-8", "surrogateescape")
+    return "".join(
+        (
+            c
+            if unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
+            else "".join(f"\\x{byte:02x}" for byte in c.encode("utf-8", "surrogateescape"))
+        )
+        for c in line
+    )
+
+
+def text_of(value: Any) -> str:
+    """Text of an attribute or element."""
+    if isinstance(value, np.ndarray):
+        value = value.ravel()[0] if value.size else b""
+    return value.rstrip(b"\0").decode("utf-8", "surrogateescape") if isinstance(value, bytes) else str(value)
+
+
+def unit_factor(old: str, new: str, kelvin: float) -> float:
+    """Factor from one unit of the potential to another. ``V`` is volt."""
+    names = {"V": "volt", "eV/e": "volt"}
+    factors = []
+    for name in (old, new):
+        known = POTENTIAL_UNITS.get(names.get(name, name))
+        if known is None:
+            raise Refused(
+                f"{shown(name)!r} is no unit of a potential",
+                "units are " + ", ".join(POTENTIAL_UNITS),
+                "Name one of these.",
+                2,
+            )
+        factors.append(known(kelvin))
+    return factors[1] / factors[0]
+
+
+def length_factor(name: str) -> float:
+    """Angstrom in a unit of length, as problem files name it."""
+    word = name.replace("metre", "meter").replace("\u212b", "Å")
+    word = word if word == "m" else word.lower()
+    for known in (word, word.removesuffix("s")):
+        if known in _LENGTHS:
+            return _LENGTHS[known]
+    raise Refused(
+        f"{shown(name)!r} is no unit of length", "units are angstrom, nm, pm, bohr, m", "Correct the problem file."
+    )
+
+
+class Group(NamedTuple):
+    """A set of a file."""
+
+    kind: str
+    name: str
+    node: h5py.Group
+
+    @property
+    def path(self) -> str:
+        return f"{self.kind}/{self.name}"
+
+
+class File:
+    """A problem or result file of this product, open for reading."""
+
+    def __init__(self, path: str | os.PathLike[str]):
+        self.path = os.fspath(path)
+        if not os.path.exists(self.path):
+            raise Refused(f"{shown(self.path)} cannot be read", "there is no such file", "Check its name.", 4)
+        try:
+            self.h5 = h5py.File(self.path, "r")
+        except OSError as error:
+            raise Refused(
+                f"{shown(self.path)} cannot be read",
+                f"HDF5 says: {shown(error)}",
+                "Give a file that smallbatch wrote; if this is one, it is damaged.",
+            ) from None
+        version = self.attribute(self.h5, "smallbatch_format")
+        if version is None or np.size(version) != 2:
+            raise Refused(
+                f"{shown(self.path)} is no file of smallbatch",
+                "it has no attribute smallbatch_format",
+                "Give the results of smallbatch run.",
+            )
+        if int(np.ravel(version)[0]) > _NEWEST[0]:
+            raise Refused(
+                f"{shown(self.path)} is of a newer format",
+                f"it is {np.ravel(version)}, and up to {_NEWEST[0]} is read",
+                "Use a newer smallbatch.",
+            )
+
+    def __enter__(self) -> "File":
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.h5.close()
+
+    @staticmethod
+    def attribute(node: Any, name: str) -> Any:
+        """Returns an attribute, or None if it is missing or cannot be read."""
+        try:
+            return node.attrs.get(name)
+        except (OSError, TypeError, ValueError, RuntimeError):
+            return None
+
+    def text(self, node: Any, name: str, default: str = "") -> str:
+        value = self.attribute(node, name)
+        return default if value is None else text_of(value)
+
+    def number(self, node: Any, name: str, default: float) -> float:
+        value = self.attribute(node, name)
+        try:
+            return default if value is None else float(np.ravel(value)[0])
+        except (TypeError, ValueError, IndexError):
+            return default
+
+    def damaged(self, place: str, why: Any) -> Refused:
+        return Refused(
+            f"{shown(self.path)}, {shown(place)}, cannot be read",
+            shown(why),
+            "The file is damaged, or no smallbatch wrote it: smallbatch info --check tells.",
+        )
+
+    def child(self, group: h5py.Group, name: str) -> Any:
+        """Returns a child, or None. A link is refused, because it may lead into another file."""
+        try:
+            link = group.get(name, getlink=True)
+            if link is None:
+                return None
+            if not isinstance(link, h5py.HardLink):
+                raise self.damaged(f"{group.name}/{name}", "it is a link, and may lead into another file")
+            return group[name]
+        except (KeyError, OSError, RuntimeError, ValueError) as error:
+            if isinstance(error, Refused):
+                raise
+            raise self.damaged(f"{group.name}/{name}", error) from None
+
+    def dataset(self, group: h5py.Group, name: str) -> h5py.Dataset | None:
+        """Returns a dataset whose elements are in this file and have a fixed size, or None."""
+        found = self.child(group, name)
+        if found is None:
+            return None
+        if not isinstance(found, h5py.Dataset):
+            raise self.damaged(f"{group.name}/{name}", "it is no dataset")
+        if found.is_virtual or found.external or found.dtype.kind == "O" or found.shape is None:
+            raise self.damaged(f"{group.name}/{name}", "its numbers are not in this file")
+        return found
+
+    def read(self, dataset: h5py.Dataset, place: Any = ()) -> np.ndarray:
+        try:
+            return np.asarray(dataset[place])
+        except (OSError, RuntimeError, ValueError, TypeError, IndexError) as error:
+            raise self.damaged(str(dataset.name), error) from None
+
+    def sets(self, *kinds: str) -> list[Group]:
+        """All sets of these kinds, in the order of their kinds and names."""
+        found = []
+        for kind in kinds or KINDS:
+            groups = self.child(self.h5, kind)
+            if not isinstance(groups, h5py.Group):
+                continue
+            for name in sorted(groups):
+                node = self.child(groups, name)
+                if isinstance(node, h5py.Group):
+                    found.append(Group(kind, name, node))
+        return found
+
+    def choose(self, name: str | None, *kinds: str) -> Group:
+        """The set that was named, also as ``kind/name``, or the only one."""
+        sets = self.sets(*kinds)
+        if name is not None:
+            sets = [one for one in sets if name in (one.name, one.path)]
+        if len(sets) == 1:
+            return sets[0]
+        held = ", ".join(shown(one.path) for one in self.sets()[:40]) or "none"
+        wanted = " or ".join(kinds or KINDS) + " set" + ("" if name is None else f" {shown(name)!r}")
+        if sets:
+            raise Refused(f"{shown(self.path)} holds several {wanted}s", f"its sets are {held}", "Name one of them.", 2)
+        raise Refused(
+            f"{shown(self.path)} holds no {wanted}", f"its sets are {held}", "Name one of them.", 2 if name else 3
+        )
+
+    # what a set has
+
+    def batch(self, one: Group) -> int:
+        info = self.dataset(one.node, "info")
+        if info is None or len(info.shape) != 1:
+            raise Refused(
+                f"{shown(self.path)} holds no results",
+                f"{shown(one.path)} has no info of its problems",
+                "If these are problems, run them first: smallbatch run problems.h5 -o results.h5.",
+            )
+        return int(info.shape[0])
+
+    def pieces(self, dataset: h5py.Dataset, at_once: int = _AT_ONCE) -> Iterator[tuple[int, np.ndarray]]:
+        """Yields (first index, numbers) along the first axis, some at a time."""
+        for first in range(0, dataset.shape[0], at_once):
+            yield first, self.read(dataset, slice(first, first + at_once))
+
+    def label(self, one: Group, index: int) -> str:
+        """Name, step or time of a problem, if the file has it."""
+        name = self.dataset(one.node, "name")
+        if name is not None and index < name.shape[0]:
+            return shown(text_of(self.read(name, index).item()))
+        for word in ("step", "time"):
+            values = self.dataset(one.node, word)
+            if values is not None and index < values.shape[0]:
+                return f"{word} {self.read(values, index).item():g} {shown(self.text(values, 'unit'))}".rstrip()
+        return ""
+
+    def title(self, one: Group, index: int) -> str:
+        label = self.label(one, index)
+        return (
+            shown(one.path) + (f", problem {index}" if self.batch(one) > 1 else "") + (f" ({label})" if label else "")
+        )
+
+    def problem(self, one: Group, which: int | str) -> int:
+        """The index of a problem that was named by its index or its name."""
+        batch = self.batch(one)
+        try:
+            index = int(which)
+        except ValueError:
+            name = self.dataset(one.node, "name")
+            for first, names in self.pieces(name) if name is not None else ():
+                for k, found in enumerate(names):
+                    if text_of(found) == which:
+                        return first + k
+            raise Refused(
+                f"{shown(one.path)} has no problem called {shown(which)!r}",
+                f"{batch} problems are there" + ("" if name is not None else ", without names"),
+                "Give a name that the set has, or an index from 0.",
+                2,
+            ) from None
+        if not 0 <= index < batch:
+            raise Refused(f"{shown(one.path)} has no problem {index}", f"there are {batch}", "Indices count from 0.", 2)
+        return index
+
+    # potentials
+
+    def unit(self, one: Group) -> str:
+        for name in ("V", "energy"):
+            values = self.dataset(one.node, name)
+            if values is not None and self.text(values, "unit"):
+                return self.text(values, "unit")
+        return self.text(one.node, "output_unit", "volt")
+
+    def kelvin(self, one: Group) -> float:
+        return self.number(one.node, "temperature", 298.15)
+
+    def lattice(self, one: Group, index: int) -> tuple[np.ndarray, np.ndarray, h5py.Dataset]:
+        """Origin and spacing (angstrom) of a problem, and V, (batch, nz, ny, nx)."""
+        v = self.dataset(one.node, "V")
+        origin, spacing = (self.dataset(one.node, name) for name in ("origin", "spacing"))
+        if v is None or v.ndim != 4 or origin is None or spacing is None:
+            raise Refused(
+                f"{shown(one.path)} of {shown(self.path)} is no map",
+                "its V is not on a lattice",
+                "Choose a set with lattices.",
+            )
+        if v.shape[0] != self.batch(one) or {origin.shape, spacing.shape} != {(v.shape[0], 3)} or 0 in v.shape:
+            raise self.damaged(one.path, f"V has the shape {v.shape}, origins {origin.shape}, spacings {spacing.shape}")
+        found = [self.read(values, index).astype(float) for values in (origin, spacing)]
+        if not (np.isfinite(found).all() and (found[1] > 0).all()):
+            raise Refused(
+                f"{self.title(one, index)} has no map", "its lattice is not finite", "Choose another problem."
+            )
+        return found[0], found[1], v
