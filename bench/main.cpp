@@ -1,5 +1,6 @@
-// Runs the ladders and prints bench/RESULTS.md on stdout: smallbatch_bench [commit] [--only solve,calls] >
-// bench/RESULTS.md; or what reading a file could reach, for bench/whole_runs.py: smallbatch_bench --file p.h5
+// Runs the ladders and prints their tables, which bench/collect.py puts into bench/RESULTS.md:
+//     smallbatch_bench [commit] [--only solve,calls] | bench/collect.py bench/RESULTS.md
+// With --file p.h5 it prints instead how fast this machine reads that file, for bench/whole_runs.py.
 #include <algorithm>
 #include <cstdio>
 #include <exception>
@@ -185,25 +186,17 @@ int run(const Options& options) {
   }
   const DeviceInfo& device = list.devices[0];
   const Roofline roofline = measure_roofline();
-  print(
-      "# Measured figures\n\n"
-      "Written by `scripts/gpu`; not edited by hand. Median of 15 launches by events (5 at least where they are slow), "
-      "data\n"
-      "on the device; a step is checked by the referee before it is timed. Registers, local memory and warps per\n"
-      "multiprocessor are what the CUDA runtime says of the kernels that a step launches, in their order.\n\n");
-  print("Device: " + device.name + ", " + std::to_string(device.multiprocessors) + " multiprocessors, CUDA " +
-        device.runtime_version + ", driver supports " + device.driver_version + ". Commit: " + options.commit + ".\n");
+  print("Commit " + options.commit + " on an " + device.name + ": " + std::to_string(device.multiprocessors) +
+        " multiprocessors, CUDA " + device.runtime_version + ", driver supports " + device.driver_version + ".\n");
   char streams[512];
-  std::snprintf(
-      streams, sizeof(streams),
-      "Streams on the same device in the same run: read %.0f GB/s (%s), copy %.0f GB/s, read plus written (%s).\n",
-      roofline.read / 1e9, roofline.read_by.c_str(), roofline.copy / 1e9, roofline.copy_by.c_str());
+  std::snprintf(streams, sizeof(streams),
+                "The same device reads %.0f GB/s (%s) and copies %.0f GB/s, read plus written (%s).\n",
+                roofline.read / 1e9, roofline.read_by.c_str(), roofline.copy / 1e9, roofline.copy_by.c_str());
   print(streams);
   char roots[512];
   std::snprintf(
       roots, sizeof(roots),
-      "Reciprocal square roots alone: %.3f 10^12/s, %.2f per clock and multiprocessor at the %.0f MHz that the "
-      "driver states.\n",
+      "It takes %.3f 10^12 reciprocal square roots/s: %.2f per clock and multiprocessor at the stated %.0f MHz.\n",
       roofline.roots / 1e12, roofline.roots / (device.multiprocessors * roofline.stated_clock),
       roofline.stated_clock / 1e6);
   print(roots);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Times whole runs of the program, from its start to its end with its files, and prints a table for bench/RESULTS.md.
+"""Times whole runs of the program, from its start to its end with its files, and prints tables for bench/collect.py.
 
-    bench/whole_runs.py build/bin [--folder /dev/shm] [--repeats 3] [--large]
+    bench/whole_runs.py build/bin [--package build/python/package] | bench/collect.py bench/RESULTS.md
 
 Each file is in the page cache; each figure is the quickest of some runs. Beside the runs stand what the machine does
 with the same bytes: reading them with all threads, reading and copying them to the GPU (smallbatch_bench --file), HDF5's
@@ -12,6 +12,7 @@ import argparse
 import importlib.util
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -209,6 +210,51 @@ def gpus(bench):
 
 CASES = [memory, dense, packed, compressed, referee, lattices, auto, gpus]
 
+PYTHON_SCRIPT = """
+import os, sys, time
+os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:2])  # before the libraries count the cores
+sys.path.insert(0, sys.argv[1])
+import numpy as np, smallbatch
+rng = np.random.default_rng(1)
+
+def seconds(call, repeats=5):
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+for name in ("float32", "float64"):
+    for n in (4, 8, 16, 32, 48, 64):
+        batch = (1 << 26) // n**2
+        g = rng.standard_normal((batch, n, n), dtype=name)
+        a = g @ np.swapaxes(g, 1, 2) + n * np.eye(n, dtype=name)
+        b = rng.standard_normal((batch, n), dtype=name)
+        del g
+        x = smallbatch.solve(a, b).raise_for_status().x
+        assert np.abs(x - np.linalg.solve(a, b[..., None])[..., 0]).max() < 1e-3
+        theirs = seconds(lambda: np.linalg.solve(a, b[..., None]))
+        ours = seconds(lambda: smallbatch.solve(a, b))
+        print(f"| {name} | {n} | {batch} | {batch / theirs / 1e6:.3g} | {batch / ours / 1e6:.3g} | {theirs / ours:.1f} |", flush=True)
+"""
+
+
+def python_on_two_cores(package):
+    print("\n## From Python on two cores\n\n"
+          "10^6 systems/s of whole calls, arrays of NumPy, the quickest of 5 calls on the same two cores. `smallbatch.solve` "
+          "returns x, statuses and backward errors.\n\n"
+          "| type | n | batch | numpy.linalg.solve | smallbatch.solve | ratio |\n|---|---|---|---|---|---|", flush=True)
+    subprocess.run([sys.executable, "-c", PYTHON_SCRIPT, package], check=True, env=dict(os.environ, CUDA_VISIBLE_DEVICES=""))
+
+
+def machine(commit, cores):
+    model = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
+    gpu = shutil.which("nvidia-smi") and subprocess.run(["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"],
+                                                        capture_output=True, text=True).stdout.strip().split("\n")[0]
+    print(f"Commit {commit} on {cores} cores of an {model.group(1) if model else 'unknown CPU'}"
+          + (f" with an {gpu}." if gpu else "."), flush=True)
+
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
@@ -216,11 +262,14 @@ def main():
     parser.add_argument("--folder", default="/dev/shm")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--large", action="store_true", help="also a file of 40 GB")
+    parser.add_argument("--commit", default="unknown")
+    parser.add_argument("--package", help="folder with the Python package: solving from Python is timed, too")
     parser.add_argument("--only", default=",".join(case.__name__ for case in CASES), help="cases, by name")
     options = parser.parse_args()
     folder = tempfile.mkdtemp(dir=options.folder)
     bench = Bench(options.programs, folder, options.repeats)
     bench.large = options.large
+    machine(options.commit, bench.cores)
     print("\n## Whole runs\n\n"
           "From the start of the process to its end, files in the page cache, the quickest of "
           f"{bench.repeats} runs, {bench.cores} cores. GB/s are of the problem file.\n\n"
@@ -231,6 +280,8 @@ def main():
                 case(bench)
     finally:
         shutil.rmtree(folder)
+    if options.package:
+        python_on_two_cores(options.package)
 
 
 if __name__ == "__main__":
