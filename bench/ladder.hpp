@@ -83,15 +83,12 @@ Measurement measure_calls(const Ladder& ladder, const Step& step);
 /// again and again is listed once.
 std::vector<KernelResources> kernel_resources(const Step& step);
 
-/// What this device reaches, by events: bytes per second of plain streams, reading alone and copying (read plus
-/// written), the best of several ways, and which that was; and reciprocal square roots per second of a kernel that does
-/// nothing else. And the least that a single call takes.
+/// Limits of this device, timed by events.
 struct Roofline {
-  double read = 0, copy = 0;
-  std::string read_by, copy_by;
-  double roots = 0;
-  double empty_call = 0;    ///< seconds of an empty kernel by the host's clock, from the call to the result
-  double stated_clock = 0;  ///< of the multiprocessors in hertz, as the driver states it
+  double read = 0;        ///< bytes per second of the best plain stream that reads
+  double copy = 0;        ///< bytes per second of the best plain copy, read plus written
+  double roots = 0;       ///< reciprocal square roots per second of a kernel that does nothing else
+  double empty_call = 0;  ///< seconds of an empty kernel by the host's clock, from the call to the result
 
   [[nodiscard]] double of(Bound bound) const {
     return bound == Bound::read ? read : bound == Bound::copy ? copy : roots;

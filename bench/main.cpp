@@ -186,20 +186,12 @@ int run(const Options& options) {
   }
   const DeviceInfo& device = list.devices[0];
   const Roofline roofline = measure_roofline();
-  print("Commit " + options.commit + " on an " + device.name + ": " + std::to_string(device.multiprocessors) +
-        " multiprocessors, CUDA " + device.runtime_version + ", driver supports " + device.driver_version + ".\n");
-  char streams[512];
-  std::snprintf(streams, sizeof(streams),
-                "The same device reads %.0f GB/s (%s) and copies %.0f GB/s, read plus written (%s).\n",
-                roofline.read / 1e9, roofline.read_by.c_str(), roofline.copy / 1e9, roofline.copy_by.c_str());
-  print(streams);
-  char roots[512];
+  char figures[256];
   std::snprintf(
-      roots, sizeof(roots),
-      "It takes %.3f 10^12 reciprocal square roots/s: %.2f per clock and multiprocessor at the stated %.0f MHz.\n",
-      roofline.roots / 1e12, roofline.roots / (device.multiprocessors * roofline.stated_clock),
-      roofline.stated_clock / 1e6);
-  print(roots);
+      figures, sizeof(figures),
+      "It reads %.0f GB/s, copies %.0f GB/s (read plus written), and takes %.3f 10^12 reciprocal square roots/s.\n",
+      roofline.read / 1e9, roofline.copy / 1e9, roofline.roots / 1e12);
+  print("Commit " + options.commit + " on an " + device.name + " with CUDA " + device.runtime_version + ". " + figures);
   bool all_right = true;
   for (const LadderTable& table : ladder_tables())
     if (options.wants(table.name)) all_right &= print_ladder(table.full(), roofline);

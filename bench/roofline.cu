@@ -62,22 +62,18 @@ template <int Loads>
 void try_loads(const uint4* from, uint4* to, unsigned* never, const std::vector<unsigned>& grids,
                const std::function<double(double, std::function<void(cudaStream_t)>)>& rate, Roofline& best) {
   constexpr unsigned tiles = words / (threads * Loads);
-  auto offer = [&](double bytes, const Stream16& stream, double& fastest, std::string& by) {
+  auto offer = [&](double bytes, const Stream16& stream, double& fastest) {
     for (const unsigned blocks : grids) {
       const unsigned grid = std::min(blocks, tiles);
-      const double found = rate(bytes, [&](cudaStream_t s) { stream(s, grid); });
-      if (!(found > fastest)) continue;
-      fastest = found;
-      by = std::to_string(Loads) + " 16-byte words in flight per thread, " +
-           (grid == tiles ? "a block per tile" : std::to_string(grid) + " blocks");
+      fastest = std::max(fastest, rate(bytes, [&](cudaStream_t s) { stream(s, grid); }));
     }
   };
   offer(
       16.0 * words, [&](cudaStream_t s, unsigned grid) { read_stream<Loads><<<grid, threads, 0, s>>>(from, never); },
-      best.read, best.read_by);
+      best.read);
   offer(
       32.0 * words, [&](cudaStream_t s, unsigned grid) { copy_stream<Loads><<<grid, threads, 0, s>>>(from, to); },
-      best.copy, best.copy_by);
+      best.copy);
 }
 
 __global__ void do_nothing() {}
@@ -116,10 +112,7 @@ Roofline measure_roofline() {
   const double runtime = rate(32.0 * words, [&](cudaStream_t s) {
     check(cudaMemcpyAsync(to, from, 16 * static_cast<std::size_t>(words), cudaMemcpyDeviceToDevice, s));
   });
-  if (runtime > best.copy) {
-    best.copy = runtime;
-    best.copy_by = "cudaMemcpyAsync";
-  }
+  best.copy = std::max(best.copy, runtime);
   measure_roots(best);
   return best;
 }

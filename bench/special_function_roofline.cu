@@ -27,11 +27,9 @@ __global__ void __launch_bounds__(threads) roots_alone(float start, float* never
 }  // namespace
 
 void measure_roots(Roofline& roofline) {
-  int device = 0, multiprocessors = 0, kilohertz = 0;
+  int device = 0, multiprocessors = 0;
   check(cudaGetDevice(&device));
   check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
-  check(cudaDeviceGetAttribute(&kilohertz, cudaDevAttrClockRate, device));
-  roofline.stated_clock = 1e3 * kilohertz;
   const auto blocks = static_cast<unsigned>(multiprocessors) * (2048 / threads);  // all threads resident at once
   DeviceMemory memory;
   auto* never = memory.reserve<float>(1);
