@@ -1,6 +1,6 @@
-// Memory that begins at a cache line, for the arrays that kernels stream: no vector that is loaded from the start of
-// one then crosses a line. Numbers without a value are not set to zero: the threads that fill a block are the first to
-// touch its memory, which comes from wherever its owner says (core/block_memory.hpp).
+// Arrays that begin at a cache line, for kernels that stream them. A vector load from the start of such an array then
+// crosses no line. New elements without a value are not set to zero: the threads that fill a block touch its memory
+// first. The owner decides where the memory comes from (core/block_memory.hpp).
 #pragma once
 
 #include <cstddef>
@@ -13,40 +13,40 @@
 #pragma GCC visibility push(default)
 namespace smallbatch {
 
-inline constexpr std::size_t cache_line_bytes = 64;  ///< of x86-64, and of most others
+inline constexpr std::size_t cache_line_bytes = 64;  ///< the size on x86-64, and on most others
 
-/// Of a std::vector.
+/// Allocator for std::vector.
 template <class T>
 class AlignedAllocator {
  public:
   using value_type = T;
-  /// What is moved brings its memory along.
+  /// A moved array brings its memory along.
   using propagate_on_container_move_assignment = std::true_type;
   using propagate_on_container_swap = std::true_type;
   static constexpr std::size_t alignment = alignof(T) > cache_line_bytes ? alignof(T) : cache_line_bytes;
 
   AlignedAllocator() = default;
-  /// `memory` outlives whatever is allocated.
+  /// Allocates from `memory`, which must outlive everything that is allocated.
   // NOLINTNEXTLINE(google-explicit-constructor): a vector is made from the memory that it is to use
   AlignedAllocator(std::pmr::memory_resource* memory) noexcept : memory_(memory) {}
   template <class Other>
   // NOLINTNEXTLINE(google-explicit-constructor): what an allocator has to have
   AlignedAllocator(const AlignedAllocator<Other>& other) noexcept : memory_(other.memory()) {}
 
-  /// What an allocator has to have, as the standard says.
+  /// Allocates as the standard requires of an allocator.
   [[nodiscard]] T* allocate(std::size_t count) {
     if (count > std::numeric_limits<std::size_t>::max() / sizeof(T)) throw std::bad_array_new_length();
     return static_cast<T*>(memory_->allocate(count * sizeof(T), alignment));
   }
   void deallocate(T* memory, std::size_t count) noexcept { memory_->deallocate(memory, count * sizeof(T), alignment); }
 
-  /// Numbers without a value have none.
+  /// Leaves an element without a value uninitialized.
   template <class U>
   void construct(U* place) noexcept(noexcept(U())) {
     ::new (static_cast<void*>(place)) U;
   }
 
-  /// A copy may outlive the memory that the original uses.
+  /// Returns the default memory, because a copy may outlive the memory of the original.
   [[nodiscard]] AlignedAllocator select_on_container_copy_construction() const { return {}; }
   [[nodiscard]] std::pmr::memory_resource* memory() const noexcept { return memory_; }
 

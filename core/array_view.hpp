@@ -1,4 +1,4 @@
-// Elements of an array that somebody else owns: what std::span<const T> is, for headers that C++17 reads, too.
+// A view of an array that somebody else owns: std::span<const T> for headers that C++17 compiles, too.
 #pragma once
 
 #include <cstddef>
@@ -6,17 +6,17 @@
 #pragma GCC visibility push(default)
 namespace smallbatch {
 
-/// Of a function's parameter: anything that has its elements in one piece, as std::vector and std::span.
+/// A function parameter that accepts any contiguous container, for example std::vector or std::span.
 template <class T>
 class ArrayView {
  public:
-  /// Of so many elements; of all of those.
+  /// Views `size` elements from `data` on, or all elements of a container.
   ArrayView(const T* data, std::size_t size) : data_(data), size_(size) {}
   template <class Elements>
   // NOLINTNEXTLINE(google-explicit-constructor): a vector is a view of its elements
   ArrayView(const Elements& elements) : data_(elements.data()), size_(elements.size()) {}
 
-  /// As those of std::span.
+  /// Members with the meaning that std::span gives them.
   [[nodiscard]] const T* data() const { return data_; }
   [[nodiscard]] std::size_t size() const { return size_; }
   [[nodiscard]] const T* begin() const { return data_; }

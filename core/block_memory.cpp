@@ -10,10 +10,10 @@ namespace smallbatch {
 namespace {
 
 constexpr std::size_t small_page = 4096, large_page = std::size_t{2} << 20;
-/// What has fewer bytes is not worth pages of its own.
+/// Smaller allocations do not get their own pages.
 constexpr std::size_t least_bytes = 4 * small_page;
 
-/// Whole pages for so many bytes, large ones where they fill one.
+/// Rounds `bytes` up to whole pages; these are large pages if the bytes fill at least one.
 std::size_t whole_pages(std::size_t bytes) {
   const std::size_t page = bytes < large_page ? small_page : large_page;
   return (bytes + page - 1) / page * page;
@@ -28,11 +28,11 @@ void* map_pages(std::size_t bytes) {
   const std::size_t before = (large_page - reinterpret_cast<std::size_t>(begin) % large_page) % large_page;
   if (before > 0) ::munmap(begin, before);
   if (before < spare) ::munmap(begin + before + bytes, spare - before);
-  ::madvise(begin + before, bytes, MADV_HUGEPAGE);  // where there are none, small ones do
+  ::madvise(begin + before, bytes, MADV_HUGEPAGE);  // small pages do if there are no large ones
   return begin + before;
 }
 
-/// By all threads, rather than by the one that locks them, or by those that are to be quick later.
+/// Touches the pages by all threads. Otherwise the thread that locks them would, or threads that must be quick later.
 void touch(void* memory, std::size_t bytes) {
   const auto pages = static_cast<std::int64_t>((bytes + small_page - 1) / small_page);
   for_each_index_on_threads(pages, large_page / small_page, 0, [memory](std::int64_t page) {
@@ -68,7 +68,7 @@ void* BlockMemory::do_allocate(std::size_t bytes, std::size_t alignment) {
     }
   }
   if (best == pages_.end()) {
-    // What is free is too small for this, and so it is for whoever comes next: memory is what is in use.
+    // Free memory that is too small for this request is likely too small for later ones. It goes back to the system.
     for (auto pages = pages_.begin(); pages != pages_.end();) {
       if (!pages->second.is_free) {
         ++pages;

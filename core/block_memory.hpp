@@ -1,5 +1,6 @@
-// The memory that blocks lie in on their way from file to file: in large pages, which are quick to touch for the first
-// time and quick to lock, locked where a GPU copies from it, and kept until the end for the blocks that come after.
+// The memory of blocks on their way from file to file. Its pages are large: large pages are quick to touch for the
+// first time and quick to lock. If a GPU copies from them, they are locked. They are kept until the end for later
+// blocks.
 #pragma once
 
 #include <cstddef>
@@ -12,24 +13,25 @@
 #pragma GCC visibility push(default)
 namespace smallbatch {
 
-/// How pages are locked for a device that copies from and to them by itself; empty functions lock none.
+/// Functions that lock and unlock pages for a device that copies from and to them by itself. Empty functions lock
+/// nothing.
 struct PageLock {
-  /// False where they cannot be: the memory serves all the same, and copies are slower.
+  /// Returns false if the pages cannot be locked. The memory can still be used, but copies are slower.
   std::function<bool(void* memory, std::size_t bytes)> lock;
   std::function<void(void* memory)> unlock;
 };
 
-/// Any number of threads may use it at a time. It outlives what is allocated in it.
+/// Memory resource that any number of threads may use at a time. It must outlive everything that is allocated in it.
 class BlockMemory final : public std::pmr::memory_resource {
  public:
-  /// Locks no pages; locks all.
+  /// Constructors for memory without locked pages, and with all pages locked.
   BlockMemory() = default;
   explicit BlockMemory(PageLock page_lock) : page_lock_(std::move(page_lock)) {}
   ~BlockMemory() override;
   BlockMemory(const BlockMemory&) = delete;
   BlockMemory& operator=(const BlockMemory&) = delete;
 
-  /// What is allocated from now on is locked, also where it was allocated and given back before. To be called once.
+  /// Locks all later allocations, even in memory that was allocated and given back before. Must be called only once.
   void lock_with(PageLock page_lock);
 
  private:

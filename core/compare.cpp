@@ -11,7 +11,7 @@ namespace smallbatch {
 bool within(double error, double bound) { return std::isfinite(bound) && error <= bound; }
 
 double error_over_bound(double got, double expected, double bound) {
-  if (got == expected) return 0;  // also the same infinity; never a NaN
+  if (got == expected) return 0;  // also equal infinities; never a NaN
   if (!std::isfinite(got) || !std::isfinite(expected)) return infinity;
   if (!(bound > 0) || !std::isfinite(bound)) return infinity;
   return std::abs(got - expected) / bound;
@@ -28,7 +28,7 @@ std::string bound_text(double bound) {
 void Comparison::add(double error_over_its_bound, std::int64_t index) {
   ++compared;
   if (!within(error_over_its_bound, 1.0)) ++disagreeing;
-  // A NaN counts as the worst there is.
+  // A NaN counts as the worst possible error.
   const double value = std::isnan(error_over_its_bound) ? infinity : error_over_its_bound;
   if (worst_index < 0 || value > worst) {
     worst = value;

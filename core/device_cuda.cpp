@@ -12,7 +12,8 @@ std::string version_text(int version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
 
-/// With less, calls that need a little of a GPU's memory themselves, to load a kernel for example, fail with any error.
+/// Free memory that a GPU needs to work. With less, CUDA calls that need some memory themselves, for example to load a
+/// kernel, may fail with any error.
 constexpr std::size_t bytes_to_work = 64ull << 20;
 
 [[noreturn]] void throw_out_of_memory(const std::string& why) {
@@ -25,7 +26,7 @@ void throw_cuda_error(cudaError_t status, std::source_location where) {
   const std::string why =
       std::string(cudaGetErrorString(status)) + ", at " + where.file_name() + ":" + std::to_string(where.line());
   if (status == cudaErrorMemoryAllocation) throw_out_of_memory(why);
-  // After a failure of the device itself every call fails, also one that has nothing to do.
+  // After a failure of the device itself, every call fails, even one that has nothing to do.
   const bool is_lost = cudaFree(nullptr) != cudaSuccess;
   std::size_t free_bytes = 0, total_bytes = 0;
   const bool is_full =

@@ -1,4 +1,4 @@
-// RAII handles of the CUDA runtime: device, stream, device memory. For *_cuda.cpp plans and benchmarks.
+// RAII handles of the CUDA runtime: device, stream, device memory. For cuda/ plans and benchmarks.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -10,19 +10,20 @@
 #pragma GCC visibility push(default)
 namespace smallbatch {
 
-/// Throws Error naming the call's place: out_of_memory for a failed allocation and where hardly any is left,
-/// device_lost where the device fails every call from now on, internal otherwise.
+/// Throws an Error that names the place of the call. The kind is out_of_memory if an allocation failed or hardly any
+/// memory is left. It is device_lost if the device fails every call from now on, and otherwise internal.
 [[noreturn]] void throw_cuda_error(cudaError_t status, std::source_location where);
 
-/// ... where a call failed. Inline, because each shared library has a CUDA runtime of its own, which is to forget the
-/// error: one that is not sticky must not surface again at the next call.
+/// Throws as throw_cuda_error() does if the call failed. The function is inline because each shared library has its own
+/// CUDA runtime. That runtime must forget an error that is not sticky, or the error would surface again at the next
+/// call.
 inline void check(cudaError_t status, std::source_location where = std::source_location::current()) {
   if (status == cudaSuccess) return;
   (void)cudaGetLastError();
   throw_cuda_error(status, where);
 }
 
-/// Makes `device` the calling thread's device for this object's lifetime, then restores the previous one.
+/// Makes `device` the current device of the calling thread, and restores the previous one when destroyed.
 class DeviceGuard {
  public:
   explicit DeviceGuard(int device);
@@ -48,7 +49,7 @@ class Stream {
   cudaStream_t stream_ = nullptr;
 };
 
-/// How long what is between begin() and end() takes on a stream of the current device.
+/// Measures the time between begin() and end() on a stream of the current device.
 class StreamTimer {
  public:
   StreamTimer();
@@ -57,14 +58,14 @@ class StreamTimer {
   StreamTimer& operator=(const StreamTimer&) = delete;
   void begin(const Stream& stream);
   void end(const Stream& stream);
-  /// Waits for the end.
+  /// Waits for the end, and returns the time.
   [[nodiscard]] double seconds() const;
 
  private:
   cudaEvent_t begin_ = nullptr, end_ = nullptr;
 };
 
-/// Bytes on the current device. Grows, never shrinks; growing forgets the content.
+/// Memory on the current device. It grows and never shrinks; growing discards the content.
 class DeviceMemory {
  public:
   DeviceMemory() = default;
@@ -74,7 +75,7 @@ class DeviceMemory {
   DeviceMemory& operator=(DeviceMemory&&) = delete;
   DeviceMemory(const DeviceMemory&) = delete;
   DeviceMemory& operator=(const DeviceMemory&) = delete;
-  /// Room for `count` values of T, aligned as cudaMalloc aligns (256 bytes).
+  /// Returns room for `count` values of T, aligned as cudaMalloc aligns (256 bytes).
   template <class T>
   T* reserve(std::size_t count) {
     return static_cast<T*>(reserve_bytes(count * sizeof(T)));
@@ -86,7 +87,8 @@ class DeviceMemory {
   std::size_t capacity_ = 0;
 };
 
-/// The host's `count` values in device memory; somewhere in it where there are none.
+/// Copies `count` values of the host to the device and returns their address. The address is valid even if `count` is
+/// 0.
 template <class T>
 const T* copy_to_device(DeviceMemory& memory, const T* from, std::size_t count, const Stream& stream) {
   T* const to = memory.reserve<T>(count > 0 ? count : 1);
@@ -94,7 +96,7 @@ const T* copy_to_device(DeviceMemory& memory, const T* from, std::size_t count, 
   return to;
 }
 
-/// Back to the host, where the device has them: a null pointer is nothing.
+/// Copies values back to the host. Does nothing if `from` is null.
 template <class T>
 void copy_to_host(T* to, const T* from, std::size_t count, const Stream& stream) {
   if (from != nullptr && count > 0)

@@ -10,14 +10,14 @@
 
 namespace smallbatch {
 
-/// How many threads a loop gets; its results do not depend on it.
+/// The number of threads of a loop. Results do not depend on it.
 struct Grid {
   unsigned blocks =
       0;  ///< 0: as many as fill the current device, a multiple of its multiprocessors; fewer for few indices
   unsigned threads = 256;
 };
 
-/// One thread, which takes the indices in their order: for debugging.
+/// One thread, which takes the indices in order; for debugging.
 inline constexpr Grid one_thread{1, 1};
 
 template <class Body>
@@ -26,13 +26,13 @@ __global__ void for_each_index_kernel(std::int64_t count, Body body) {
                  static_cast<std::int64_t>(gridDim.x) * blockDim.x, count, body);
 }
 
-/// body(i) for all i below count, on the device: asynchronous on `stream`. The body is copied: a functor of a literal
-/// type, whose operator() is constexpr, or for the device alone.
+/// Calls body(i) for all i below count on the device, asynchronously on `stream`. The body is copied. It is a functor
+/// of a literal type with an operator() that is constexpr or for the device alone.
 template <class Body>
 cudaError_t launch_for_each_index(std::int64_t count, const Body& body, cudaStream_t stream, Grid grid = {}) {
   if (count <= 0) return cudaSuccess;
   if (grid.blocks == 0) {
-    // All of them are resident at once: none waits for another one's end.
+    // All blocks are resident at once: none waits for the end of another.
     int device = 0, multiprocessors = 0, resident = 1;
     cudaError_t status = cudaGetDevice(&device);
     if (status == cudaSuccess)

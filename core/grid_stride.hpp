@@ -1,6 +1,7 @@
-// One loop for host and device: every element-wise operation is a functor that is called with an index, and walks its
-// indices this way. So any launch is right, <<<1,1>>> included, and the same functor runs on the host, as a plain loop
-// or on threads. core/grid_stride.cuh launches it. (nvcc compiles both through --expt-relaxed-constexpr.)
+// One loop for host and device. Every element-wise operation is a functor that is called with an index; this loop walks
+// the indices. Any launch is therefore right, <<<1,1>>> included. The functor also runs on the host, as a plain loop or
+// on threads. The launch is in core/grid_stride.cuh. (nvcc compiles the loop for both sides with
+// --expt-relaxed-constexpr.)
 #pragma once
 
 #include <cstdint>
@@ -9,21 +10,21 @@
 
 namespace smallbatch {
 
-/// body(i) for i = first, first + step, ... below count: a thread's share, by its index in the grid and the grid's
-/// size.
+/// Calls body(i) for i = first, first + step, ... below count. A GPU thread passes its index in the grid and the size
+/// of the grid.
 template <class Body>
 constexpr void for_each_index(std::int64_t first, std::int64_t step, std::int64_t count, Body body) {
   for (std::int64_t i = first; i < count; i += step) body(i);
 }
 
-/// body(i) for all i below count, one after the other.
+/// Calls body(i) for all i below count, in order.
 template <class Body>
 constexpr void for_each_index(std::int64_t count, Body body) {
   for_each_index(0, 1, count, body);
 }
 
-/// The same on `threads` threads (0: one per core), which take `grain` neighbours at a time. In no fixed order: what
-/// the body does with one index must not depend on another.
+/// Calls body(i) for all i below count on `threads` threads (0: one per core). A thread takes `grain` neighbouring
+/// indices at a time. The order is not fixed: the work for one index must not depend on another.
 template <class Body>
 void for_each_index_on_threads(std::int64_t count, std::int64_t grain, unsigned threads, Body body) {
   parallel_for(count, grain, threads,

@@ -1,5 +1,5 @@
-// The instruction sets that the cpu backends are compiled for, all of them in every program of a processor family;
-// which one runs is chosen at run time.
+// Instruction sets that the cpu backends are compiled for. Every program for a processor family contains all of them;
+// the choice is made at run time.
 #pragma once
 
 #include <optional>
@@ -9,21 +9,21 @@
 #pragma GCC visibility push(default)
 namespace smallbatch {
 
-/// One of them, or the best.
+/// An instruction set, or `best`.
 enum class InstructionSet {
-  best,      ///< the last of these that the processor has
-  baseline,  ///< what the compiler takes for granted; the only one on processors other than x86-64
+  best,      ///< the last of these sets that the processor has
+  baseline,  ///< the set that the compiler assumes by default; the only one on processors other than x86-64
   avx2,      ///< x86-64 with AVX2 and FMA
   avx512     ///< x86-64 with AVX2, FMA and AVX-512 F, DQ and VL
 };
 
-/// "best", "baseline", "avx2", "avx512".
+/// Returns "best", "baseline", "avx2" or "avx512".
 std::string_view instruction_set_name(InstructionSet set);
 
-/// All of those names.
+/// Returns all of these names.
 std::vector<std::string_view> instruction_set_names();
 
-/// The one with that name.
+/// Returns the instruction set with that name, or nothing.
 std::optional<InstructionSet> parse_instruction_set(std::string_view name);
 
 }  // namespace smallbatch

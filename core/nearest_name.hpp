@@ -1,4 +1,4 @@
-// What a misspelt name means: of datasets and attributes, of commands and options.
+// Guesses for misspelt names: names of datasets and attributes, of commands and options.
 #pragma once
 
 #include <optional>
@@ -8,8 +8,9 @@
 #pragma GCC visibility push(default)
 namespace smallbatch {
 
-/// The known name that `name`, which is none of them, probably means: alike but for case, or one letter wrong, missing,
-/// extra or swapped with its neighbour (two, where the known name has six or more).
+/// Returns the known name that the unknown `name` probably means, or nothing. Case is ignored. One letter may be wrong,
+/// missing, extra or swapped with its neighbour; two letters, if the known name has six or more. Known names with fewer
+/// than four letters must match but for case.
 std::optional<std::string> nearest_name(const std::string& name, const std::vector<std::string>& known);
 
 }  // namespace smallbatch

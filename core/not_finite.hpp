@@ -1,4 +1,4 @@
-// The numbers that are not finite, by the names that formulas have. Private.
+// Numbers that are not finite, under the names that formulas use. Private.
 #pragma once
 
 #include <limits>

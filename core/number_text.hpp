@@ -7,14 +7,14 @@
 
 namespace smallbatch {
 
-/// As short as it can be, and no other number's.
+/// Returns the shortest text that reads back as the same number.
 template <class T>
 std::string number_text(T value) {
   std::array<char, 32> text;
   return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr};
 }
 
-/// With so many significant digits, or decimals of another format.
+/// Returns the number with `digits` significant digits, or with `digits` decimals if `format` says so.
 inline std::string number_text(double value, int digits, std::chars_format format = std::chars_format::general) {
   std::array<char, 400> text;
   return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value, format, digits).ptr};

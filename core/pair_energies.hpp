@@ -1,5 +1,5 @@
-// Sums over pairs of charges: the plain structs that flow from file to evaluation to verification to file. Charges and
-// their statuses are those of potentials (core/potentials.hpp).
+// Energies summed over pairs of charges. These plain structs flow from file to evaluation to verification to file.
+// Charges and their statuses are those of core/potentials.hpp.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,17 @@
 #pragma GCC visibility push(default)
 namespace smallbatch {
 
-/// Status of one problem. 0: summed. k > 0: summed, and k pairs of charges that are not zero lie on one place (the
-/// singularity policy decided what they give). Negative: info_charges_not_finite and info_charges_out_of_range, with
-/// NaN as every energy of the problem; info_values_out_of_range: an energy leaves the range of double.
+/// Returns one line for people about the status of one problem. 0: summed. k > 0: summed, and k pairs of charges lie on
+/// one place; pairs with a charge of 0 are not counted. The singularity policy decided what these pairs contribute.
+/// Negative: info_charges_not_finite and info_charges_out_of_range, and every energy of the problem is NaN; or
+/// info_values_out_of_range, if an energy leaves the range of double.
 std::string describe_pair_energy_info(std::int32_t info);
 
-/// Output; energies in the unit of V times e.
+/// Output of a sum over pairs. Energies are in the unit of V times e.
 struct PairEnergyResult {
   double* energy = nullptr;             ///< (count)
   std::int32_t* info = nullptr;         ///< (count)
-  double* energy_per_charge = nullptr;  ///< one per charge, half of each of its pairs'; null: not wanted
+  double* energy_per_charge = nullptr;  ///< one per charge, half the energy of each of its pairs; null: not wanted
 };
 
 /// Problems [first, first + count) of a set, with room for their energies.
@@ -29,18 +30,18 @@ struct PairEnergyBlock {
   std::int64_t first = 0, count = 0;
   std::vector<std::int64_t> offset;         ///< (count + 1), from 0
   AlignedVector<double> position, charge;   ///< as in ChargeBatch
-  AlignedVector<double> width;              ///< of the charges; empty: all are points
-  std::vector<std::int8_t> group;           ///< of the charges; empty: all pairs i < j
+  AlignedVector<double> width;              ///< widths of the charges; empty: all are points
+  std::vector<std::int8_t> group;           ///< groups of the charges; empty: all pairs i < j
   std::vector<std::int32_t> info;           ///< as in PairEnergyResult
   std::vector<double> energy;               ///< as in PairEnergyResult
-  AlignedVector<double> energy_per_charge;  ///< empty where it is not wanted
+  AlignedVector<double> energy_per_charge;  ///< empty if it is not wanted
 
   PairEnergyBlock() = default;
-  /// `memory`, where its larger arrays lie, outlives it.
+  /// Allocates the larger arrays in `memory`, which must outlive the block.
   explicit PairEnergyBlock(std::pmr::memory_resource* memory)
       : position(memory), charge(memory), width(memory), energy_per_charge(memory) {}
 
-  /// Sizes what is computed for the charges that are there.
+  /// Sizes the result arrays for the charges that are present.
   void resize_results(bool with_energy_per_charge) {
     info.resize(static_cast<std::size_t>(count));
     energy.resize(static_cast<std::size_t>(count));

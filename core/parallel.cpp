@@ -22,7 +22,7 @@ namespace smallbatch {
 
 namespace {
 
-/// Of this process's control group and those above it.
+/// Returns the least quota, in cores, of this process's control group and all groups above it.
 unsigned cores_of_control_groups() {
   unsigned least = std::numeric_limits<unsigned>::max();
   std::ifstream groups("/proc/self/cgroup");
@@ -40,7 +40,8 @@ unsigned cores_of_control_groups() {
 
 thread_local bool is_in_team = false;
 
-/// Threads that one thread keeps from call to call: to start them anew costs as much as to solve thousands of systems.
+/// Threads that one thread keeps from call to call. Starting threads costs as much time as solving thousands of
+/// systems.
 class Team {
  public:
   Team() = default;
@@ -59,11 +60,12 @@ class Team {
     for (std::thread& thread : state_->threads) thread.join();
   }
 
-  /// A fork leaves the other threads behind.
+  /// Whether this process is a fork. A fork does not have the other threads.
   [[nodiscard]] bool is_of_another_process() const { return process_ != ::getpid(); }
 
-  /// Calls `work` here and on up to `others` threads, as many as can be had; returns when all calls have ended. Those
-  /// that have not begun when this thread's has ended never do: `work` returns when there is nothing left to do.
+  /// Calls `work` here and on up to `others` threads, or fewer if the system has no more. Returns when all calls have
+  /// ended. A thread that has not begun when the call here ends does not begin: `work` returns only when nothing is
+  /// left to do.
   void run(unsigned others, const std::function<void()>& work) {
     State& state = *state_;
     grow(others);
@@ -88,7 +90,7 @@ class Team {
     std::mutex mutex;
     std::condition_variable begin, end;
     const std::function<void()>* work = nullptr;
-    unsigned places = 0, at_work = 0;  ///< how many may still begin; how many have begun
+    unsigned places = 0, at_work = 0;  ///< how many threads may still begin; how many have begun
     bool is_over = false;
 
     void serve() {
@@ -112,7 +114,7 @@ class Team {
     try {
       while (state_->threads.size() < threads) state_->threads.emplace_back([state = state_.get()] { state->serve(); });
     } catch (const std::exception&) {
-      return;  // there are no more to be had; fewer do the same
+      return;  // the system has no more threads; fewer do the same work
     }
   }
 
@@ -120,7 +122,7 @@ class Team {
   ::pid_t process_ = ::getpid();
 };
 
-/// The calling thread's.
+/// Returns the team of the calling thread.
 Team& own_team() {
   thread_local std::unique_ptr<Team> team;
   if (!team || team->is_of_another_process()) team = std::make_unique<Team>();
@@ -130,7 +132,7 @@ Team& own_team() {
 }  // namespace
 
 std::optional<unsigned> cores_of_quota(const std::string& text) {
-  // Without a locale's help: that of a program which has a C++ library of its own may not fit this one.
+  // std::from_chars needs no locale. Locales of the program's own C++ library may not fit this library.
   double quota = 0, period = 0;
   const char* const end = text.data() + text.size();
   const auto [space, no_quota] = std::from_chars(text.data(), end, quota);

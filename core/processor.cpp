@@ -13,7 +13,7 @@ Processor processor() {
   Processor found;
   found.threads = std::thread::hardware_concurrency();
   std::ifstream file("/proc/cpuinfo");
-  std::set<std::string> cores;  // "0 3": of package 0 the core 3
+  std::set<std::string> cores;  // "0 3": core 3 of package 0
   std::string package;
   for (std::string line; std::getline(file, line);) {
     const std::size_t colon = line.find(": ");

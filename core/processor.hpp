@@ -1,4 +1,4 @@
-// What processor this machine has, as Linux says.
+// The processor of this machine, as Linux describes it.
 #pragma once
 
 #include <string>
@@ -8,13 +8,14 @@
 namespace smallbatch {
 
 struct Processor {
-  std::string model;                ///< "Intel(R) Xeon(R) Platinum 8480C"; empty where it is not said
-  unsigned cores = 0, threads = 0;  ///< of the machine; 0: not known
+  std::string model;                ///< "Intel(R) Xeon(R) Platinum 8480C"; empty if unknown
+  unsigned cores = 0, threads = 0;  ///< counts for the whole machine; 0: unknown
 };
 
 Processor processor();
 
-/// The names of the instruction sets that it has, of those that the cpu backends are compiled for, best first.
+/// Returns the names of the usable instruction sets, best first: those the processor has and the cpu backends are
+/// compiled for.
 std::vector<std::string_view> usable_instruction_sets();
 
 }  // namespace smallbatch

@@ -1,10 +1,10 @@
-// The tree of core/reductions.hpp. A leaf is leaf_values(n) consecutive values, written in rows of 4 KiB: each column
-// is joined downwards, then neighbouring columns, (0 1) (2 3) ..., their results again, and so on to the last one. What
-// comes of the leaves is joined in the same way, in rows of leaves_per_row.
+// The tree of core/reductions.hpp. A leaf is leaf_values(n) consecutive values, arranged in rows of 4 KiB. Each column
+// is joined downwards. Then neighbouring columns are joined, (0 1) (2 3) ..., then their results, until one is left.
+// The results of the leaves are joined in the same way, in rows of leaves_per_row.
 //
-// Wide rows are what both sides can do at once: a row of 1024 numbers is a SIMD loop on the host and a 16-byte load of
-// each of 256 threads on the device. Private to core/reductions.*, which are compiled without fusing multiplications
-// and additions. (nvcc compiles these functions for the device through --expt-relaxed-constexpr.)
+// Rows are wide so that both sides work in parallel. A row of 1024 numbers is a SIMD loop on the host, and a 16-byte
+// load by each of 256 threads on the device. Private to core/reductions.*, which are compiled without fusing
+// multiplications and additions. (nvcc compiles these functions for the device with --expt-relaxed-constexpr.)
 #pragma once
 
 #include <cmath>
@@ -20,7 +20,7 @@ template <class T>
 inline constexpr int values_per_row = 4096 / sizeof(T);
 inline constexpr int leaves_per_row = 256;
 
-/// A power of two, and so many that there are 8192 leaves at most.
+/// Returns the number of values per leaf: the smallest power of two, from 4096 on, that gives at most 8192 leaves.
 constexpr std::int64_t leaf_values(std::int64_t count) {
   std::int64_t values = 4096;
   while ((count - 1) / values >= 8192) values *= 2;
@@ -38,24 +38,24 @@ struct SumsIn {
   static constexpr double value(State sum) { return sum; }
 };
 
-/// Of values of T.
+/// Sums whose terms are values of T, or rounded products of them.
 template <class T>
 struct Fast : SumsIn<T> {
   static constexpr T product(T x, T y) { return x * y; }
 };
 
-/// Of values in single precision.
+/// Sums in double of values in single precision.
 struct InDouble : SumsIn<double> {
   static constexpr double product(float x, float y) { return static_cast<double>(x) * static_cast<double>(y); }
 };
 
-/// A sum of T, and what its roundings lost.
+/// A sum of type T, and the sum of what its roundings lost.
 template <class T>
 struct alignas(2 * sizeof(T)) CompensatedSum {
   T sum, lost;
 };
 
-/// A rounding of an addition is found by TwoSum, that of a product by a fused multiply-add.
+/// Sums that keep their roundings. TwoSum finds the rounding of an addition, a fused multiply-add that of a product.
 template <class T>
 struct Compensated {
   using State = CompensatedSum<T>;
@@ -70,14 +70,16 @@ struct Compensated {
     const T lost = (a.sum - (sum - of_b)) + (b.sum - of_b);
     return {sum, (a.lost + b.lost) + lost};
   }
-  /// Where the sum left the range of T, what was lost is no number.
+  /// Returns the sum with its correction. If the sum left the range of T, the correction is not a number and is
+  /// dropped.
   static constexpr double value(State state) {
     const double sum = state.sum, lost = state.lost;
     return lost - lost == 0 ? sum + lost : sum;
   }
 };
 
-/// How values become a state, how two states become one, and what the last one says. `y` is meant for dot.
+/// A reduction: `of` makes a state from values, `join` joins two states, `value` turns the last state into the result.
+/// Only dot uses `y`.
 template <class Sums>
 struct Sum : Sums {
   template <class T>
@@ -116,14 +118,14 @@ inline constexpr bool takes_two = false;
 template <class Sums>
 inline constexpr bool takes_two<Dot<Sums>> = true;
 
-/// What the root of the tree says; all NaNs are one.
+/// Returns the result at the root of the tree. Every NaN becomes the same NaN.
 template <class Operation>
 constexpr double result_of(typename Operation::State root) {
   const double value = Operation::value(root);
   return value == value ? value : std::numeric_limits<double>::quiet_NaN();
 }
 
-/// call(the operation) for values of T.
+/// Calls `call` with the operation for values of T.
 template <class T, class Call>
 auto with_operation(Reduction reduction, Accumulation accumulation, const Call& call) {
   const auto with_sums = [&](auto sums) {

@@ -10,13 +10,13 @@ namespace smallbatch {
 
 namespace {
 
-/// Columns of `Width` states, and how they become one.
+/// `Width` columns of states, which become one state.
 template <class Operation, int Width>
 class Columns {
  public:
   using State = typename Operation::State;
   Columns() { std::fill_n(column_, Width, Operation::empty()); }
-  /// at(0) .. at(count-1) are the next row's, or the beginning of it.
+  /// Joins a row, or the beginning of a row, with the states at(0) .. at(count-1).
   template <class At>
   void join_row(std::int64_t count, const At& at) {
     for (std::int64_t c = 0; c < count; ++c) column_[c] = Operation::join(column_[c], at(c));
@@ -31,7 +31,7 @@ class Columns {
   State column_[Width];
 };
 
-/// What comes of `count` states at(0), at(1), ... in rows of `Width`.
+/// Returns the join of `count` states at(0), at(1), ... in rows of `Width`.
 template <class Operation, int Width, class At>
 typename Operation::State join_all(std::int64_t count, const At& at) {
   Columns<Operation, Width> columns;

@@ -1,6 +1,6 @@
-// The reductions of core/reductions.hpp in one kernel. A block takes a leaf of the tree at a time, a thread 16 bytes of
-// each of its rows, several rows ahead; the block that finishes last, by a counter, joins what came of the leaves. No
-// state is added to by two threads, so every bit has one history.
+// The reductions of core/reductions.hpp in one kernel. A block takes one leaf of the tree at a time. A thread loads 16
+// bytes of each row of the leaf, several rows ahead. A counter tells which block finishes last; that block joins the
+// results of the leaves. No two threads add to the same state, so every bit has only one history.
 #include <algorithm>
 
 #include "core/reduction_tree.hpp"
@@ -11,10 +11,10 @@ namespace smallbatch {
 namespace {
 
 constexpr int threads = leaves_per_row, warp_lanes = 32, warps = threads / warp_lanes;
-constexpr int rows_ahead = 4;  // a leaf has as many or a multiple
+constexpr int rows_ahead = 4;  // the number of rows of a leaf is a multiple
 constexpr unsigned whole_warp = 0xffffffffU;
 
-/// What a thread loads of a row.
+/// The part of a row that one thread loads.
 template <class T>
 struct alignas(16) Word {
   static constexpr int values = 16 / sizeof(T);
@@ -32,7 +32,7 @@ __device__ CompensatedSum<T> from_lane_below(CompensatedSum<T> state, int distan
   return {from_lane_below(state.sum, distance), from_lane_below(state.lost, distance)};
 }
 
-/// Joins the states of `Lanes` neighbouring lanes, neighbours first; valid in the first one.
+/// Joins the states of `Lanes` neighbouring lanes, neighbours first. The result is valid in the first lane.
 template <class Operation, int Lanes>
 __device__ typename Operation::State join_lanes(typename Operation::State state) {
 #pragma unroll
@@ -41,14 +41,14 @@ __device__ typename Operation::State join_lanes(typename Operation::State state)
   return state;
 }
 
-/// The states of a block's threads, neighbours first; valid in thread 0.
+/// Joins the states of a block's threads, neighbours first. The result is valid in thread 0.
 template <class Operation>
 __device__ typename Operation::State join_block(typename Operation::State state) {
   __shared__ typename Operation::State of_warp[warps];
   state = join_lanes<Operation, warp_lanes>(state);
-  __syncthreads();  // what came of the warps the time before has been read
+  __syncthreads();  // the results of the previous call have been read
   if (threadIdx.x % warp_lanes == 0) of_warp[threadIdx.x / warp_lanes] = state;
-  __syncthreads();  // it is there
+  __syncthreads();  // the results of this call are complete
   return join_lanes<Operation, warps>(of_warp[threadIdx.x % warps]);
 }
 
@@ -64,7 +64,7 @@ __device__ __forceinline__ Word<T> load(const T* from) {
   }
 }
 
-/// A thread's part of `Rows` rows: loads first, then additions.
+/// Joins a thread's part of `Rows` rows: all loads first, then the additions.
 template <class Operation, bool Aligned, int Rows, class T>
 __device__ __forceinline__ void join_rows(const T* x, const T* y,
                                           typename Operation::State (&column)[Word<T>::values]) {
@@ -84,7 +84,7 @@ __device__ __forceinline__ void join_rows(const T* x, const T* y,
     }
 }
 
-/// What comes of a thread's columns of a leaf with `count` values.
+/// Returns the join of a thread's columns of a leaf with `count` values.
 template <class Operation, bool Aligned, class T>
 __device__ typename Operation::State join_columns(const T* x, const T* y, std::int64_t count) {
   constexpr int values = Word<T>::values;
@@ -100,7 +100,7 @@ __device__ typename Operation::State join_columns(const T* x, const T* y, std::i
     join_rows<Operation, Aligned, rows_ahead>(x + first, y + first, column);
 #pragma unroll 1
   for (; first < whole_rows; first += of_row) join_rows<Operation, Aligned, 1>(x + first, y + first, column);
-    // the beginning of a last row
+    // the beginning of an incomplete last row
 #pragma unroll
   for (int i = 0; i < values; ++i)
     if (first + i < count) {
@@ -129,11 +129,11 @@ __global__ void __launch_bounds__(threads)
     if (threadIdx.x == 0) leaf[k] = state;
   }
   if (threadIdx.x == 0) {
-    __threadfence();  // the block's leaves are seen before it counts as finished
-    is_last = atomicInc(finished, gridDim.x - 1) == gridDim.x - 1;  // which also sets the counter back to 0
-    __threadfence();  // the leaves of all others are seen after they count
+    __threadfence();  // the block's leaves are visible before the block counts as finished
+    is_last = atomicInc(finished, gridDim.x - 1) == gridDim.x - 1;  // atomicInc also sets the counter back to 0
+    __threadfence();  // the leaves of all other blocks are visible after they count
   }
-  __syncthreads();  // it is known who is last
+  __syncthreads();  // is_last is set
   if (!is_last) return;
   typename Operation::State state = Operation::empty();
 #pragma unroll 8
@@ -142,7 +142,7 @@ __global__ void __launch_bounds__(threads)
   if (threadIdx.x == 0) *result = result_of<Operation>(state);
 }
 
-constexpr std::size_t bytes_before_leaves = 16;  // the counter, and alignment
+constexpr std::size_t bytes_before_leaves = 16;  // the counter, and padding for alignment
 
 bool is_aligned(const void* array) { return reinterpret_cast<std::uintptr_t>(array) % sizeof(Word<float>) == 0; }
 

@@ -1,13 +1,13 @@
-// The two types that numbers may have.
+// The two types of numbers.
 #pragma once
 
 #pragma GCC visibility push(default)
 namespace smallbatch {
 
-/// float and double.
+/// float or double.
 enum class ScalarType { float32, float64 };
 
-/// The one that T is.
+/// The ScalarType of T.
 template <class T>
 inline constexpr ScalarType scalar_type_of = sizeof(T) == 4 ? ScalarType::float32 : ScalarType::float64;
 

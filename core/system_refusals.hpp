@@ -1,4 +1,4 @@
-// Errors of a system that refuses memory, descriptors, threads or processes. They say nothing about a file.
+// Errors of a system that refuses memory, file descriptors, threads or processes. They say nothing about a file.
 #pragma once
 
 #include <cerrno>
@@ -12,7 +12,7 @@
 
 namespace smallbatch {
 
-/// The remedy for a value of errno.
+/// Returns the remedy for a value of errno.
 inline std::string remedy_of_refusal(int system_error) {
   switch (system_error) {
     case ENOMEM:
@@ -30,17 +30,18 @@ inline std::string remedy_of_refusal(int system_error) {
   }
 }
 
-/// "cannot <what> (Too many open files). Let more files be open ..."
+/// Returns the error "cannot <what> (Too many open files). Let more files be open ...".
 inline Error refused_by_system(const std::string& what, int system_error) {
   return {ErrorKind::out_of_memory, "cannot " + what, std::strerror(system_error), remedy_of_refusal(system_error)};
 }
 
-/// Whether a file that could not be opened, read or written may be as it should.
+/// Returns whether the system lacked memory or descriptors. The file that could not be used may then be intact.
 inline bool is_want_of_the_system(int system_error) {
   return system_error == ENOMEM || system_error == EMFILE || system_error == ENFILE;
 }
 
-/// work() in a thread of its own; where the system starts none, for whatever reason, once its result is asked for.
+/// Runs work() in a new thread. If the system starts no thread, for whatever reason, work() runs when its result is
+/// asked for.
 template <class Work>
 auto async_if_possible(Work work) {
   try {

@@ -1,8 +1,8 @@
-// Systems A x = b, many small symmetric positive definite ones: the plain structs that flow from file to solver to
-// verification to file. No behaviour beyond their own sizes.
+// Systems A x = b with many small symmetric positive definite matrices A. These plain structs flow from file to solver
+// to verification to file. They have no behaviour beyond their own sizes.
 //
-// A *batch* is a view (pointers; host or device as the callee says). A *block* owns a piece of a set on the host: what
-// io fills, a room computes, verification judges and io writes.
+// A *batch* is a view: pointers to host or device memory, as the callee says. A *block* owns a piece of a set on the
+// host. The room io fills a block, a room computes its results, verification judges them and io writes them.
 #pragma once
 
 #include <cstddef>
@@ -19,18 +19,18 @@
 #pragma GCC visibility push(default)
 namespace smallbatch {
 
-/// The largest n a solver accepts.
+/// The largest n that a solver accepts.
 inline constexpr int max_system_size = 128;
 
 /// How one matrix lies in memory.
 enum class Storage {
-  dense,        ///< n*n numbers by rows, both triangles filled (and compared: an asymmetric matrix is refused)
-  dense_lower,  ///< n*n numbers by rows, of which the strict upper triangle is never looked at (LAPACK's uplo = 'L')
+  dense,        ///< n*n numbers by rows. Both triangles are filled and compared: an asymmetric matrix is refused.
+  dense_lower,  ///< n*n numbers by rows; the strict upper triangle is never read (LAPACK's uplo = 'L')
   packed_lower  ///< n(n+1)/2 numbers, the lower triangle by rows: (0,0), (1,0), (1,1), (2,0), ...
 };
 
-/// Returns the place of row i's first number; for i = n that is the matrix's size. Element (i, j), j <= i, stands j
-/// places after it.
+/// Returns the position of the first number of row i; for i = n, the size of the matrix. Element (i, j), j <= i, is j
+/// numbers further on.
 template <class Index>
 constexpr Index row_begin(Storage storage, Index n, Index i) {
   return storage == Storage::packed_lower ? i * (i + 1) / 2 : i * n;
@@ -42,9 +42,10 @@ struct SpdShape {
   int nrhs = 1;                      ///< right-hand sides per system; 0 asks for the inverse of A instead of a solution
   Storage storage = Storage::dense;  ///< of A
   bool determinant_only = false;     ///< no x and no backward error, only the numbers about A; nrhs is 0 then
-  bool has_sizes = false;            ///< of sets and blocks: each system has a size of its own, n is the largest
+  bool has_sizes = false;            ///< true in sets and blocks if each system has its own size; n is then the largest
+                                     ///< size
 
-  /// Whether A^-1 takes the place of x; numbers in one A, in one b.
+  /// Whether A^-1 takes the place of x, and how many numbers one A and one b have.
   [[nodiscard]] bool wants_inverse() const { return nrhs == 0 && !determinant_only; }
   [[nodiscard]] std::int64_t matrix_size() const { return row_begin<std::int64_t>(storage, n, n); }
   [[nodiscard]] std::int64_t rhs_size() const { return std::int64_t{n} * nrhs; }
@@ -52,69 +53,72 @@ struct SpdShape {
   [[nodiscard]] std::int64_t solution_size() const { return std::int64_t{n} * (wants_inverse() ? n : nrhs); }
 };
 
-/// Status of one system. 0: solved. k > 0: the k-th pivot (counted from 1) is not positive, so A is not positive
-/// definite (LAPACK's meaning). Negative: the input or the result cannot be used, as below; input is judged in this
-/// order, before any pivot. Where the status is not 0, every number of the system's answer is NaN.
+/// Statuses of a system. Status 0: solved. Status k > 0: pivot k (counted from 1, as in LAPACK) is not positive, so A
+/// is not positive definite. Negative statuses: the input or the result cannot be used, as the constants below say. The
+/// input is checked in the order of these constants, before any pivot. If the status is not 0, every number of the
+/// system's answer is NaN.
 inline constexpr std::int32_t info_matrix_not_finite = -1;     ///< A holds a NaN or an infinity, in either triangle
 inline constexpr std::int32_t info_matrix_not_symmetric = -2;  ///< |a_ij - a_ji| > n eps sqrt(|a_ii a_jj|) somewhere
 inline constexpr std::int32_t info_rhs_not_finite = -3;        ///< b holds a NaN or an infinity
 inline constexpr std::int32_t info_result_not_finite = -4;     ///< all pivots were positive, but x overflowed
-/// All pivots were positive, but some right-hand side's x is so small that rounding it to T, which has no smaller
-/// numbers there, changes it by more than 8 u ||x||_1 (u = 2^-24 or 2^-53).
+/// All pivots were positive, but some x is too small for T, which has no smaller numbers. Rounding that x to T changes
+/// it by more than 8 u ||x||_1 (u = 2^-24 or 2^-53).
 inline constexpr std::int32_t info_result_underflowed = -5;
-inline constexpr std::int32_t info_size_out_of_range = -6;  ///< the system's size is not within [0, n]; judged first
+inline constexpr std::int32_t info_size_out_of_range = -6;  ///< the system's size is not within [0, n]; checked first
 
-/// Whether the input cannot be used, so that nothing was computed.
+/// Returns whether the input cannot be used, so that nothing was computed.
 constexpr bool is_input_refused(std::int32_t spd_info) {
   return spd_info == info_matrix_not_finite || spd_info == info_matrix_not_symmetric ||
          spd_info == info_rhs_not_finite || spd_info == info_size_out_of_range;
 }
 
-/// One line for people: "solved", "pivot 3 is not positive", "A is not symmetric", ...
+/// Returns one line for people: "solved", "pivot 3 is not positive", "A is not symmetric", ...
 std::string describe_spd_info(std::int32_t info);
 
-/// The stride of systems that lie one right after the other.
+/// The stride of systems that follow each other without gaps.
 inline constexpr std::int64_t tight = -1;
 
-/// Input of a solver. Arrays are stacked with the batch first: a (count, matrix_size), b (count, n, nrhs) with the
-/// right-hand side index fastest; b is ignored (may be null) where nrhs is 0. System k starts k strides after the
-/// first, in numbers. A stride of 0: one matrix, or one set of right-hand sides, for all systems.
+/// Input of a solver. The system is the first index of every array: a (count, matrix_size), b (count, n, nrhs). The
+/// right-hand side is the fastest index of b. b is ignored, and may be null, if nrhs is 0. System k starts k strides
+/// after the first system; strides are counted in numbers. With a stride of 0, all systems share one matrix, or one
+/// array of right-hand sides.
 ///
-/// Where sizes differ, the leading sizes[k] rows and columns of A, and the first sizes[k] rows of b, are system k. They
-/// lie where they lie among n: rows of a dense A are n numbers apart. What is beyond them may hold anything, is not
-/// looked at, and is 0 in x, also of a system that fails; in info and the numbers, n stands for sizes[k]. A system of
-/// size 0 is solved: its numbers are those of an identity matrix (backward error 0, rcond 1, smallest pivot 1, ln det
-/// 0).
+/// If `sizes` is given, system k consists of the leading sizes[k] rows and columns of A and the first sizes[k] rows of
+/// b. The layout stays that of n rows: rows of a dense A are n numbers apart. Elements beyond sizes[k] may hold
+/// anything and are not read. x is 0 there, even if the system fails. For info and the numbers of system k, n means
+/// sizes[k]. A system of size 0 is solved: its numbers are those of an identity matrix (backward error 0, rcond 1,
+/// smallest pivot 1, ln det 0).
 template <class T>
 struct SpdBatch {
-  SpdShape shape;  ///< every system's
+  SpdShape shape;  ///< the shape of every system
   std::int64_t count = 0;
   const T* a = nullptr;
   const T* b = nullptr;
   std::int64_t a_stride = tight, b_stride = tight;  ///< numbers from one system to the next
-  const std::int32_t* sizes = nullptr;              ///< (count), each within [0, n]; null: all are n
+  const std::int32_t* sizes = nullptr;              ///< (count), each within [0, n]; null: all sizes are n
 
-  /// The same, where they are tight as well.
+  /// Numbers from one system to the next, also if the stride is `tight`.
   [[nodiscard]] std::int64_t a_step() const { return a_stride == tight ? shape.matrix_size() : a_stride; }
   [[nodiscard]] std::int64_t b_step() const { return b_stride == tight ? shape.rhs_size() : b_stride; }
 };
 
-/// Output of a solver: x (count, n, nrhs), or (count, n, n) for the inverse, with a stride as in SpdBatch (but not 0);
-/// all others (count). A null pointer means that the number is not wanted, and is not computed; info is always wanted,
-/// x unless the determinant alone is.
+/// Output of a solver. The array x is (count, n, nrhs), or (count, n, n) for the inverse; all others are (count). The
+/// stride of x is like those in SpdBatch, but must not be 0. A null pointer means that the number is not wanted, and it
+/// is not computed. The array `info` is always required. The array x is required unless only the determinant is wanted.
 template <class T>
 struct SpdSolution {
   T* x = nullptr;
   std::int32_t* info = nullptr;
   T* backward_error = nullptr;        ///< as solvers/spd_solver.hpp defines it
-  T* rcond = nullptr;                 ///< 1 / (||A||_1 ||A^-1||_1), or an estimate (spd_rcond_overestimate)
+  T* rcond = nullptr;                 ///< 1 / (||A||_1 ||A^-1||_1), or an estimate of it (spd_rcond_overestimate)
   T* smallest_pivot = nullptr;        ///< min_k d_k of A = L D L^T; may round to 0
   double* log_determinant = nullptr;  ///< ln det A = sum_k ln d_k
-  std::int32_t* repaired = nullptr;   ///< pivots that the floor of SpdOptions raised
-  T* perturbation = nullptr;          ///< max_k e_k / a_kk of what raising them added, A + diag(e); 0 without repairs
+  std::int32_t* repaired = nullptr;   ///< how many pivots the floor of SpdOptions raised
+  T* perturbation = nullptr;          ///< max_k e_k / a_kk, where raising pivots changed A to A + diag(e); 0 without
+                                      ///< repairs
   std::int64_t x_stride = tight;      ///< numbers from one system to the next
 
-  /// The same, where they are tight as well.
+  /// Numbers from one solution to the next, also if the stride is `tight`.
   [[nodiscard]] std::int64_t x_step(const SpdShape& shape) const {
     return x_stride == tight ? shape.solution_size() : x_stride;
   }
@@ -123,37 +127,39 @@ struct SpdSolution {
 template <class T>
 struct SpdBlock;
 
-/// One double for each number of a system's answer: what a referee finds, or bounds of errors. The defaults are what a
-/// failed system has.
+/// One double for each number of a system's answer, for example as a referee finds them, or bounds of errors. The
+/// defaults are those of a failed system.
 struct SpdValues {
-  static constexpr double nan = std::numeric_limits<double>::quiet_NaN();  ///< what a failed system has
-  /// As in SpdSolution.
+  static constexpr double nan = std::numeric_limits<double>::quiet_NaN();  ///< the value for a failed system
+  /// Numbers with the meaning that SpdSolution gives them.
   double backward_error = nan, rcond = nan, smallest_pivot = nan, log_determinant = nan;
   double repaired = 0;
   double perturbation = nan;
 
-  /// What a system of size 0 has.
+  /// Returns the numbers of a system of size 0.
   [[nodiscard]] static SpdValues of_identity() { return {0, 1, 1, 0, 0, 0}; }
 };
 
-/// One number of a system's answer, an array of V per batch: what it is called and where it stands.
+/// Description of one number of a system's answer: its name and the members that hold it. V is the element type of its
+/// array.
 template <class T, class V>
 struct SpdNumber {
-  const char* name;                         ///< of its dataset in result files, too (io/FORMAT.md)
-  int since;                                ///< files have it from this minor version of their format on
-  bool is_about_x;                          ///< or else about A, and there where the determinant alone is asked for
-  V* SpdSolution<T>::*in_solution;          ///< where it is written
-  AlignedVector<V> SpdBlock<T>::*in_block;  ///< where a block has it
-  double SpdValues::*in_values;             ///< where a referee has it
+  const char* name;                         ///< also the name of its dataset in result files (io/FORMAT.md)
+  int since;                                ///< the first minor version of the file format that has the number
+  bool is_about_x;                          ///< true: about x; false: about A, so that it exists even if only the
+                                            ///< determinant is wanted
+  V* SpdSolution<T>::*in_solution;          ///< the member that a solver writes to
+  AlignedVector<V> SpdBlock<T>::*in_block;  ///< the member of a block
+  double SpdValues::*in_values;             ///< the member that a referee fills
 
-  /// Whether systems of the shape have it; what one that failed has.
+  /// Whether systems of this shape have the number; its value for a failed system.
   [[nodiscard]] bool is_of(const SpdShape& shape) const { return !(is_about_x && shape.determinant_only); }
   [[nodiscard]] V of_failed() const { return static_cast<V>(SpdValues{}.*in_values); }
 };
 
-/// All numbers but info, in the order of their datasets. Who sizes, copies, writes, reads or compares them goes through
-/// this list, so that another one is a member of SpdSolution, SpdBlock and SpdValues each, a row here, and whatever
-/// computes it.
+/// All numbers but info, in the order of their datasets. Code that sizes, copies, writes, reads or compares the numbers
+/// walks this list. A new number therefore needs a member in SpdSolution, SpdBlock and SpdValues, a row here, and the
+/// code that computes it.
 template <class T>
 inline constexpr auto spd_numbers =
     std::make_tuple(SpdNumber<T, T>{"backward_error", 0, true, &SpdSolution<T>::backward_error,
@@ -170,7 +176,7 @@ inline constexpr auto spd_numbers =
 template <class T>
 inline constexpr std::size_t spd_number_count = std::tuple_size_v<std::remove_const_t<decltype(spd_numbers<T>)>>;
 
-/// Calls `visit` with each of them.
+/// Calls `visit` with each number.
 template <class T, class Visit>
 void for_each_spd_number(const Visit& visit) {
   std::apply([&visit](const auto&... number) { (visit(number), ...); }, spd_numbers<T>);
@@ -186,19 +192,19 @@ std::int64_t bytes_of_numbers(ScalarType type, const SpdShape& shape);
 /// Systems [first, first + count) of a set, with room for their solutions.
 template <class T>
 struct SpdBlock {
-  SpdShape shape;  ///< every system's
+  SpdShape shape;  ///< the shape of every system
   std::int64_t first = 0;
   std::int64_t count = 0;
   AlignedVector<T> a, b, x;           ///< as in SpdBatch and SpdSolution
-  AlignedVector<std::int32_t> sizes;  ///< (count) as in SpdBatch where the shape has sizes, or else empty
-  AlignedVector<std::int32_t> info;   ///< (count), as all that follow, where they are wanted
-  /// As in SpdSolution.
+  AlignedVector<std::int32_t> sizes;  ///< (count) as in SpdBatch if the shape has sizes, otherwise empty
+  AlignedVector<std::int32_t> info;   ///< (count), like all arrays that follow; those that are not wanted are empty
+  /// Numbers with the meaning that SpdSolution gives them.
   AlignedVector<T> backward_error, rcond, smallest_pivot, perturbation;
   AlignedVector<double> log_determinant;
   AlignedVector<std::int32_t> repaired;
 
   SpdBlock() = default;
-  /// `memory`, where its arrays lie, outlives it.
+  /// Allocates the arrays in `memory`, which must outlive the block.
   explicit SpdBlock(std::pmr::memory_resource* memory)
       : a(memory),
         b(memory),
@@ -236,7 +242,7 @@ struct SpdBlock {
   }
 };
 
-/// The minor format version that has the newest of the numbers.
+/// The minor version of the file format that added the newest number.
 inline constexpr int newest_spd_number = std::apply(
     [](const auto&... number) {
       int newest = 0;

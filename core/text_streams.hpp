@@ -1,5 +1,5 @@
-// Streams to and from a text which throw std::bad_alloc where memory runs out. The standard ones say nothing, and leave
-// out what they have no room for.
+// Text streams that throw std::bad_alloc if memory runs out. The standard streams silently drop text that finds no
+// memory.
 #pragma once
 
 #include <sstream>

@@ -23,7 +23,7 @@ double potential_unit_factor(PotentialUnit unit, double temperature_kelvin) {
       factor = volt * elementary_charge_coulomb * avogadro_per_mole / joule_per_kilojoule;
       break;
     case PotentialUnit::hartree_per_e:
-      return bohr_angstrom;  // one is e / (4 pi eps0 bohr)
+      return bohr_angstrom;  // 1 hartree/e is e / (4 pi eps0 bohr)
     case PotentialUnit::e_per_angstrom:
       break;
   }
@@ -65,7 +65,7 @@ std::optional<PotentialUnit> parse_potential_unit(std::string_view text) {
 }
 
 namespace {
-/// Small letters, without an s at the end, and "metre" as "meter".
+/// Returns the name in lower case, with blanks for "_", without an s at the end, and with "meter" for "metre".
 std::string plain_word(std::string_view name) {
   std::string word;
   for (const char c : name) word += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c == '_' ? ' ' : c;

@@ -1,4 +1,4 @@
-// Which of a room's kernels this processor runs: they are compiled once for each instruction set.
+// The choice among a room's kernels, which are compiled once for each instruction set.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 #pragma GCC visibility push(default)
 namespace smallbatch {
 
-/// Which of `usable`, the names of what this processor has, best first, is wanted. Throws Error (usage) where it is not
-/// among them.
+/// Returns the index of the wanted instruction set among `usable`, the names of this processor's sets, best first.
+/// Throws Error (usage) if it is not among them.
 std::size_t chosen_instruction_set(InstructionSet wanted, const std::vector<std::string_view>& usable);
 
 #if defined(__x86_64__)
@@ -21,7 +21,8 @@ inline bool processor_has_avx512() {
   return processor_has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
          __builtin_cpu_supports("avx512vl");
 }
-/// Beyond what avx512 promises: BW and VNNI, products of bytes added up in fours.
+/// Whether the processor also has BW and VNNI, which `avx512` does not include. VNNI adds up products of bytes in
+/// fours.
 inline bool processor_has_avx512_vnni() {
   return processor_has_avx512() && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vnni");
 }
@@ -32,8 +33,8 @@ inline bool processor_has_avx512() { return false; }
 inline bool processor_has_avx512_vnni() { return false; }
 #endif
 
-/// Of a room's kernels, one table per instruction set, those that this processor runs: best first, baseline last. The
-/// other two need not exist where this is not built for x86-64.
+/// Returns the kernels that this processor runs, best first and baseline last. There is one table per instruction set.
+/// The tables avx2 and avx512 need not exist if the build is not for x86-64.
 template <const auto& baseline, const auto& avx2, const auto& avx512>
 auto usable_kernels() {
   std::vector usable{baseline};
@@ -44,7 +45,7 @@ auto usable_kernels() {
   return usable;
 }
 
-/// The one of them that is wanted. Throws Error (usage) where it is not among them.
+/// Returns the wanted kernels. Throws Error (usage) if they are not among `usable`.
 template <class Kernels>
 Kernels chosen_kernels(InstructionSet wanted, const std::vector<Kernels>& usable) {
   std::vector<std::string_view> names;

@@ -13,13 +13,13 @@ std::string escaped(char byte) {
   return {'\\', 'x', digits[value >> 4], digits[value & 15]};
 }
 
-/// The text with what is not to be shown as escaped() gives it.
+/// Returns the text, with escaped() in place of every character that must not be shown.
 template <class IsShown, class Escaped>
 std::string with_escapes(std::string_view text, IsShown&& is_shown, Escaped&& escaped) {
   std::string shown;
   shown.reserve(text.size());
   for (std::size_t k = 0; k < text.size();) {
-    const std::size_t plain = k;  // most texts are of these alone
+    const std::size_t plain = k;  // most texts consist of these characters alone
     while (k < text.size() && text[k] >= ' ' && text[k] <= '~') ++k;
     shown.append(text, plain, k - plain);
     if (k == text.size()) break;
@@ -45,7 +45,7 @@ unsigned code_of(std::string_view character) {
   return code;
 }
 
-/// Of UTF-16, as JSON has it.
+/// Returns a UTF-16 code unit as JSON escapes it.
 std::string escaped_unit(unsigned unit) {
   constexpr std::string_view digits = "0123456789abcdef";
   return {'\\', 'u', digits[unit >> 12 & 15], digits[unit >> 8 & 15], digits[unit >> 4 & 15], digits[unit & 15]};
@@ -77,7 +77,7 @@ bool is_control(std::string_view character) {
   struct Range {
     unsigned first, last;
   };
-  // The last are tags, which nobody sees.
+  // The last range are tags, which are invisible.
   constexpr std::array<Range, 9> controls{{{0, 0x1f},
                                            {0x7f, 0x9f},
                                            {0xad, 0xad},

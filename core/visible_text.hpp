@@ -1,5 +1,5 @@
-// Words of strangers (names in files, names of files) as a terminal, a log or a page may show them: nothing in them is
-// obeyed, and no line of theirs looks like one of ours.
+// Text from strangers (names in files, names of files) as a terminal, a log or a page may show it. No control character
+// in it takes effect, and no line of it can pass for one of ours.
 #pragma once
 
 #include <cstddef>
@@ -9,22 +9,23 @@
 #pragma GCC visibility push(default)
 namespace smallbatch {
 
-/// The bytes of the character of UTF-8 that a text begins with; 0 where it begins with none.
+/// Returns the number of bytes of the UTF-8 character at the start of `text`; 0 if there is none.
 std::size_t utf8_length(std::string_view text);
 
-/// True of the characters that a terminal or a browser obeys instead of showing them: control characters of ASCII and
-/// of Unicode, those that turn the direction of what follows, and those without width. `character` is one whole
-/// character of UTF-8.
+/// Returns whether a terminal or a browser obeys this character instead of showing it. Examples are control characters
+/// of ASCII and Unicode, characters that change the direction of text, and characters without width. The argument is
+/// one whole character of UTF-8.
 bool is_control(std::string_view character);
 
-/// Any of ASCII's, which no name that becomes a line of a text file may hold.
+/// Returns whether `text` contains a control character of ASCII. A name that becomes a line of a text file must have
+/// none.
 bool has_control_bytes(std::string_view text);
 
-/// On one line: control characters and bytes that are no UTF-8 as \x1b, a backslash stays as it is.
+/// Returns the text on one line. Control characters and bytes that are not UTF-8 become \x1b; a backslash stays.
 std::string visible_text(std::string_view text);
-/// The same of several lines: line feeds stay.
+/// Returns the text like visible_text(), but keeps line feeds.
 std::string visible_lines(std::string_view text);
-/// Of a JSON document, which means the same afterwards: \u202e.
+/// Returns a JSON document with the same meaning, with control characters as \u202e.
 std::string visible_json(std::string_view json);
 
 }  // namespace smallbatch
