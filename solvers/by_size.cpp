@@ -11,22 +11,22 @@ namespace smallbatch {
 
 namespace {
 
-constexpr int out_of_range = -1;  // as a size
+constexpr int out_of_range = -1;  // stands for any size outside [0, n]
 
-/// Neighbours in the order of sizes that have the same.
+/// Consecutive systems, in the order of sizes, that have the same size.
 struct Piece {
   int size;
   std::int64_t first, last;
 };
 
-/// All systems of a batch by their sizes.
+/// The order of a batch's systems by size.
 struct Order {
   std::vector<std::int64_t> systems;
   std::vector<Piece> pieces;
 
   Order(std::span<const std::int32_t> sizes, int n, std::int64_t at_once) : systems(sizes.size()) {
     const auto known = [n](std::int32_t size) { return size >= 0 && size <= n ? size : out_of_range; };
-    std::vector<std::int64_t> end(static_cast<std::size_t>(n) + 2);  // of each size's systems
+    std::vector<std::int64_t> end(static_cast<std::size_t>(n) + 2);  // end of the systems of each size
     const auto end_of = [&end](int size) -> std::int64_t& { return end[static_cast<std::size_t>(size) + 1]; };
     for (const std::int32_t size : sizes) ++end_of(known(size));
     std::int64_t before = 0;
@@ -42,7 +42,7 @@ struct Order {
   }
 };
 
-/// System k where there is nothing to solve: 0 rows, or nobody knows how many.
+/// Writes the answer of system k if there is nothing to solve: its size is 0, or out of range.
 template <class T>
 void settle(const SpdShape& shape, const SpdSolution<T>& solution, int size, std::int64_t k) {
   const bool failed = size == out_of_range;
@@ -57,13 +57,13 @@ void settle(const SpdShape& shape, const SpdSolution<T>& solution, int size, std
   });
 }
 
-/// The leading rows and columns of system k into place s of a block of that size.
+/// Copies the leading rows and columns of system k to place s of a block for that size.
 template <class T>
 void gather(const SpdBatch<T>& batch, std::int64_t k, SpdBlock<T>& block, std::int64_t s) {
   const SpdShape& alike = block.shape;
   const T* const from = batch.a + k * batch.a_step();
   T* a = block.a.data() + s * alike.matrix_size();
-  if (alike.storage == Storage::packed_lower) {  // rows follow each other, however many there are
+  if (alike.storage == Storage::packed_lower) {  // packed rows follow each other, however many there are
     std::copy_n(from, alike.matrix_size(), a);
   } else {
     for (int i = 0; i < alike.n; ++i) a = std::copy_n(from + std::int64_t{i} * batch.shape.n, alike.n, a);
@@ -72,7 +72,7 @@ void gather(const SpdBatch<T>& batch, std::int64_t k, SpdBlock<T>& block, std::i
     std::copy_n(batch.b + k * batch.b_step(), alike.rhs_size(), block.b.data() + s * alike.rhs_size());
 }
 
-/// Answer s of a block to where system k has it.
+/// Copies answer s of a block to system k.
 template <class T>
 void put_back(const SpdBlock<T>& block, std::int64_t s, const SpdShape& shape, const SpdSolution<T>& solution,
               std::int64_t k) {

@@ -1,6 +1,6 @@
-// Batches on the host whose systems differ in size: those of one size are gathered, solved as a batch of that size, and
-// their answers put where they belong. So no lane waits for a larger neighbour, and each system has the bits that it
-// has among others of its size. Private to this room.
+// Batches on the host with systems of different sizes. Systems of the same size are gathered and solved as a batch of
+// that size; then their answers are copied to their places. No lane waits for a larger neighbour, and each system has
+// the bits that it has among others of its size. Private to this room.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace smallbatch {
 
-/// What solve_by_size() does at a time.
+/// How much solve_by_size() does at a time.
 struct AtOnce {
-  std::int64_t systems;  ///< at most so many of one size
-  unsigned calls;        ///< of solve(), on a thread each; 0: one per core
-  unsigned threads;      ///< that gather and put back what a call solves, where it has not a thread alone; 0: likewise
+  std::int64_t systems;  ///< at most this many systems of one size in a call
+  unsigned calls;        ///< how many calls of solve() run at a time, each on its own thread; 0: one per core
+  unsigned threads;      ///< threads that gather and put back the systems of one call; 0: one per core
 };
 
-/// solve(batch, solution) for the systems of one size, and of the next, until all are solved.
+/// Calls solve(batch, solution) for each size, until all systems are solved.
 template <class T>
 void solve_by_size(const SpdBatch<T>& batch, const SpdSolution<T>& solution, const AtOnce& at_once,
                    const std::function<void(const SpdBatch<T>&, const SpdSolution<T>&)>& solve);

@@ -1,5 +1,5 @@
-// The copies of layouts.hpp as plans that host and device carry out: which numbers, from where and to where. (nvcc
-// compiles this for the device through --expt-relaxed-constexpr.) Private to this room.
+// Plans for the copies of layouts.hpp: which numbers go where. Host and device carry them out. (nvcc compiles this for
+// the device with --expt-relaxed-constexpr.) Private to this room.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@
 
 namespace smallbatch {
 
-/// Numbers of `count` matrices between an array of the caller's, M, and canonical memory, C: one of the two is const,
-/// and is read. Of a triangle, elements (row, column) with column <= row alone.
+/// Copies numbers of `count` matrices between the caller's array (type M) and canonical memory (type C). One of the two
+/// types is const; that side is read. For a triangle, only elements (row, column) with column <= row are copied.
 template <class M, class C>
 struct LayoutCopy {
-  MatrixArray<M> array;  ///< its steps exchanged for the upper triangle, which is the lower one of the transpose
+  MatrixArray<M> array;  ///< for an upper triangle its steps are exchanged: it is the lower triangle of the transpose
   C* canonical;
   std::int64_t count, canonical_step;
   int rows, columns;
@@ -34,7 +34,8 @@ struct LayoutCopy {
       number = canonical_number;
   }
 
-  /// Whether matrices are closer together than their elements, so that neighbours are best copied at a time.
+  /// Returns whether matrices are closer together than their elements, so that neighbouring matrices are best copied
+  /// together.
   [[nodiscard]] constexpr bool across_matrices() const {
     const auto is_larger = [](std::int64_t one, std::int64_t other) {
       return (one < 0 ? -one : one) > (other < 0 ? -other : other);
@@ -58,7 +59,7 @@ using LayoutGather = LayoutCopy<const T, T>;
 template <class T>
 using LayoutScatter = LayoutCopy<T, const T>;
 
-/// What the functions of layouts.hpp with these names are to do; throw what they throw.
+/// Return the plans for the functions of layouts.hpp with these names, and throw what those throw.
 template <class T>
 LayoutGather<T> plan_gather_spd_matrices(int n, std::int64_t count, const MatrixArray<const T>& from, Triangle triangle,
                                          T* to);

@@ -18,7 +18,7 @@ constexpr bool is_packed(Triangle triangle) {
 }
 constexpr std::int64_t packed_size(std::int64_t n) { return n * (n + 1) / 2; }
 
-/// The stride that a solver is told of; nothing where it takes no such stride.
+/// Returns the stride for the solver, or nothing if the solver does not take this stride.
 template <class T>
 std::optional<std::int64_t> canonical_stride(std::int64_t count, const MatrixArray<T>& matrices, std::int64_t size) {
   if (matrices.pointers != nullptr) return std::nullopt;
@@ -36,13 +36,13 @@ void check_extent(int n, int columns, std::int64_t count) {
                 "a number of columns or matrices is negative", "Give 0 or more.");
 }
 
-/// Numbers along one axis of an array.
+/// A step and a number of indices along one axis of an array.
 struct Axis {
   std::int64_t step, extent;
 };
 
-/// Whether no two indices meet in one place, as far as their axes tell: each steps over all that the shorter ones
-/// reach.
+/// Returns whether no two indices share a place, as far as the axes can tell. Each axis must step over everything that
+/// the shorter axes reach.
 template <std::size_t Count>
 bool are_distinct(std::array<Axis, Count> axes) {
   for (Axis& axis : axes) axis.step = axis.extent > 1 ? std::abs(axis.step) : 0;
@@ -83,7 +83,7 @@ LayoutCopy<M, C> plan(int n, int columns, std::int64_t count, const MatrixArray<
 
 template <class M, class C>
 void carry_out(const LayoutCopy<M, C>& copy, unsigned threads) {
-  constexpr std::int64_t numbers = 1 << 15;  // of a piece
+  constexpr std::int64_t numbers = 1 << 15;  // numbers in one piece
   const std::int64_t grain = std::max<std::int64_t>(16, numbers / (std::int64_t{copy.rows} * copy.columns + 1));
   parallel_for(copy.count, grain, threads, [&copy](std::int64_t first, std::int64_t last) {
     if (copy.across_matrices()) {
@@ -124,7 +124,7 @@ std::optional<CanonicalMatrices<T>> canonical_spd_matrices(int n, std::int64_t c
       canonical = true;
       break;
     case Triangle::packed_upper:
-      canonical = n <= 2;  // the same order
+      canonical = n <= 2;  // up to 2 rows both triangles have the same order
       break;
   }
   const auto stride = canonical_stride(count, matrices, SpdShape{n, 0, storage}.matrix_size());

@@ -1,4 +1,4 @@
-// Layouts that lie on a GPU. Needs no CUDA compiler to include.
+// Layouts of arrays that lie on a GPU. Needs no CUDA compiler to include.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -10,10 +10,10 @@
 #pragma GCC visibility push(default)
 namespace smallbatch {
 
-/// What layouts.hpp has for host memory, for T = float or double in device memory, and so are `pointers`. Asynchronous
-/// on `stream` of the current device: each enqueues one kernel, or none where there is nothing to copy, allocates
-/// nothing and never synchronises. Returns the status of the launch, or launches nothing and returns
-/// cudaErrorInvalidValue where layouts.hpp would throw.
+/// The functions of layouts.hpp for arrays of float or double in device memory; `pointers` are in device memory, too. A
+/// call is asynchronous on `stream` of the current device. It enqueues one kernel, or none if there is nothing to copy,
+/// allocates nothing and never synchronises. It returns the status of the launch. If layouts.hpp would throw, it
+/// launches nothing and returns cudaErrorInvalidValue.
 template <class T>
 [[nodiscard, gnu::visibility("default")]] cudaError_t launch_gather_spd_matrices(int n, std::int64_t count,
                                                                                  const MatrixArray<const T>& from,

@@ -1,8 +1,10 @@
-// Matrices, right-hand sides and solutions as callers have them, and as the solvers read and write them: by rows, one
-// after the other (core/systems.hpp). What lies so already is used where it lies; what does not is gathered into memory
-// of that form, and answers are scattered from it. layouts.cuh does the same on a GPU.
+// Copies between the callers' layouts and the solvers' layout, for matrices, right-hand sides and solutions. The
+// solvers read and write by rows, one matrix after the other (core/systems.hpp). Data in that canonical layout are used
+// where they lie. All other data are gathered into canonical memory, and answers are scattered from it. The header
+// layouts.cuh has these functions for a GPU.
 //
 //     const auto a = canonical_spd_matrices(n, count, matrices, triangle);
+//
 //     if (a) {
 //       batch.a = a->data, batch.a_stride = a->stride, batch.shape.storage = a->storage;
 //     } else {
@@ -20,84 +22,94 @@
 #pragma GCC visibility push(default)
 namespace smallbatch {
 
-/// A view of many matrices of one size, T const for those that are read. Element (i, j), counted from 0, of matrix k is
+/// A view of many matrices of one size. T is const for matrices that are read. Element (i, j), counted from 0, of
+/// matrix k is
+///
 ///     base[i * row_step + j * column_step],  base = pointers[k] or data + k * stride
-/// so that row_step = 1 and column_step = the leading dimension is LAPACK's order, and the other way round is C's.
-/// Steps and the stride are in numbers and may be negative; the batch may be the axis that lies closest together.
+///
+/// LAPACK's order has row_step = 1 and the leading dimension as column_step; C's order exchanges the two. Steps and the
+/// stride are in numbers and may be negative. The matrix index may be the fastest one.
 template <class T>
 struct MatrixArray {
-  T* data = nullptr;             ///< of matrix 0; not looked at where there are pointers
-  T* const* pointers = nullptr;  ///< one for each matrix, in memory of the same kind (host or device) as the matrices
-  std::int64_t stride = 0;  ///< from one matrix to the next; 0: one for all. Not looked at where there are pointers
-  std::int64_t row_step = 0, column_step = 0;  ///< not looked at where a packed triangle is asked for
+  T* data = nullptr;             ///< of matrix 0; ignored if there are pointers
+  T* const* pointers = nullptr;  ///< one per matrix, in the same kind of memory (host or device) as the matrices
+  std::int64_t stride = 0;       ///< from one matrix to the next; 0: one matrix for all. Ignored if there are pointers
+  std::int64_t row_step = 0, column_step = 0;  ///< ignored for a packed triangle
 
   [[nodiscard]] bool is_shared() const { return pointers == nullptr && stride == 0; }
 };
 
-/// Which elements of symmetric matrices there are.
+/// Which elements of a symmetric matrix are present.
 enum class Triangle {
-  both,          ///< all; the solvers compare the triangles, and refuse a matrix that is not symmetric
-  lower,         ///< those with i >= j (LAPACK's uplo = 'L'); nothing else is looked at, or written
-  upper,         ///< those with i <= j (LAPACK's uplo = 'U')
-  packed_lower,  ///< the lower triangle by rows, which is the upper one by columns (LAPACK's packed 'U'), n (n + 1) / 2
-                 ///< numbers one after the other
-  packed_upper   ///< the upper triangle by rows, which is the lower one by columns (LAPACK's packed 'L')
+  both,   ///< all elements; the solvers compare the triangles and refuse a matrix that is not symmetric
+  lower,  ///< elements with i >= j (LAPACK's uplo = 'L'); no others are read or written
+  upper,  ///< elements with i <= j (LAPACK's uplo = 'U'); no others are read or written
+  /// The lower triangle by rows: n (n + 1) / 2 numbers without gaps. It equals the upper triangle by columns (LAPACK's
+  /// packed 'U').
+  packed_lower,
+  /// The upper triangle by rows. It equals the lower triangle by columns (LAPACK's packed 'L').
+  packed_upper
 };
 
-/// Matrices that a solver reads where they lie: what SpdBatch is told of them.
+/// Matrices that a solver reads where they lie, as SpdBatch describes them.
 template <class T>
 struct CanonicalMatrices {
-  Storage storage;      ///< that they have
+  Storage storage;      ///< the storage of the matrices
   const T* data;        ///< of matrix 0
   std::int64_t stride;  ///< as in SpdBatch
 };
-/// Right-hand sides or solutions that a solver reads, or writes, where they lie.
+/// Right-hand sides or solutions that a solver reads or writes where they lie.
 template <class T>
 struct CanonicalRhs {
   T* data;              ///< of system 0
   std::int64_t stride;  ///< as in SpdBatch and SpdSolution
 };
 
-/// Nothing where the matrices have to be gathered. A symmetric matrix is its own transpose, so that leading dimension n
-/// is canonical by rows and by columns: the upper triangle by columns is the lower one by rows. (Where triangles differ
-/// by roundings, the solvers' lower one is the upper one of a matrix by columns.)
+/// Returns the matrices if they are canonical, or nothing if they must be gathered. A symmetric matrix is its own
+/// transpose. Matrices with leading dimension n are therefore canonical by rows and by columns: the upper triangle by
+/// columns is the lower triangle by rows. (If the triangles differ by roundings, the solver's lower triangle is the
+/// upper triangle of a matrix by columns.)
 template <class T>
 [[nodiscard, gnu::visibility("default")]] std::optional<CanonicalMatrices<T>> canonical_spd_matrices(
     int n, std::int64_t count, const MatrixArray<const T>& matrices, Triangle triangle);
 
-/// Nothing where the right-hand sides, matrices of n rows and nrhs columns, have to be gathered. T const or not: of
-/// solutions, too, which must not be shared. One right-hand side by columns lies as by rows.
+/// Returns the right-hand sides if they are canonical, or nothing if they must be gathered. They are matrices of n rows
+/// and nrhs columns. Solutions may also be given, with T not const, but must not be shared. A single right-hand side is
+/// the same by columns and by rows.
 template <class T>
 [[nodiscard, gnu::visibility("default")]] std::optional<CanonicalRhs<T>> canonical_spd_rhs(
     int n, int nrhs, std::int64_t count, const MatrixArray<T>& matrices);
 
-/// What gather_spd_matrices makes: dense of both triangles, packed_lower of one.
+/// Returns the storage that gather_spd_matrices makes: dense from both triangles, packed_lower from one.
 [[nodiscard]] constexpr Storage gathered_spd_storage(Triangle triangle) {
   return triangle == Triangle::both ? Storage::dense : Storage::packed_lower;
 }
 
-// All of these throw Error (bad_input) for n outside [1, max_system_size], a negative nrhs or count, an array that is
-// null where there is something to copy (single pointers among `pointers` are not looked at), and where numbers of
-// `to` would be written twice (that two pointers' matrices do not meet is up to the caller). `from` and `to` do not
-// overlap. threads: 0 is one per core.
+// All functions below throw Error (bad_input)
+//
+// - for n outside [1, max_system_size] or a negative nrhs or count,
+// - for a null array if there is something to copy (null pointers among `pointers` are not detected),
+// - if numbers of `to` would be written twice (overlaps between matrices given by pointers are not detected).
+//
+// `from` and `to` must not overlap. The number of threads may be 0: one per core.
 
-/// (count, n, n) or (count, n (n + 1) / 2) numbers, as gathered_spd_storage() says.
+/// Gathers matrices into (count, n, n) or (count, n (n + 1) / 2) numbers, as gathered_spd_storage() says.
 template <class T>
 [[gnu::visibility("default")]] void gather_spd_matrices(int n, std::int64_t count, const MatrixArray<const T>& from,
                                                         Triangle triangle, T* to, unsigned threads = 0);
 
-/// (count, n, nrhs) numbers, the right-hand side index fastest.
+/// Gathers right-hand sides into (count, n, nrhs) numbers. The right-hand side is the fastest index.
 template <class T>
 [[gnu::visibility("default")]] void gather_spd_rhs(int n, int nrhs, std::int64_t count,
                                                    const MatrixArray<const T>& from, T* to, unsigned threads = 0);
 
-/// From (count, n, nrhs) solutions.
+/// Scatters solutions from (count, n, nrhs) numbers.
 template <class T>
 [[gnu::visibility("default")]] void scatter_spd_solutions(int n, int nrhs, std::int64_t count, const T* from,
                                                           const MatrixArray<T>& to, unsigned threads = 0);
 
-/// From (count, n, n) inverses, of which the elements of `triangle` are written. (Who asks with a triangle and is to
-/// have all of the inverse gives Triangle::both here.)
+/// Scatters inverses from (count, n, n) numbers; only the elements of `triangle` are written. (To get the whole inverse
+/// of a matrix that was given as a triangle, pass Triangle::both here.)
 template <class T>
 [[gnu::visibility("default")]] void scatter_spd_inverses(int n, std::int64_t count, const T* from,
                                                          const MatrixArray<T>& to, Triangle triangle,

@@ -13,15 +13,15 @@ namespace smallbatch {
 
 namespace {
 
-/// The stream of one system: splitmix64 (Steele, Lea, Flood 2014), whose state is a counter.
+/// The random stream of one system: splitmix64 (Steele, Lea, Flood 2014), with a counter as its state.
 class Random {
  public:
   Random(std::uint64_t seed, std::uint64_t system) : counter_(mix(mix(seed) ^ (system * 0xd1342543de82ef95ULL))) {}
   std::uint64_t bits() { return mix(counter_ += 0x9e3779b97f4a7c15ULL); }
-  /// In [0, 1), a multiple of 2^-53.
+  /// Returns a multiple of 2^-53 in [0, 1).
   double uniform() { return static_cast<double>(bits() >> 11) * 0x1p-53; }
   double symmetric() { return 2 * uniform() - 1; }
-  /// Normal, by Marsaglia's polar method.
+  /// Returns a normally distributed number, by Marsaglia's polar method.
   double normal() {
     for (;;) {
       const double u = symmetric(), v = symmetric(), s = u * u + v * v;
@@ -41,7 +41,8 @@ class Random {
 using Row = std::array<double, max_system_size>;
 using Square = std::array<Row, max_system_size>;
 
-/// A = Q diag(eigenvalues) Q^T: reflections of growing size are applied from both sides, as LAPACK's DLAGSY does.
+/// Computes A = Q diag(eigenvalues) Q^T. Reflections of growing size are applied from both sides, as in LAPACK's
+/// DLAGSY.
 void random_orthogonal_similarity(Random& random, int n, const Row& eigenvalues, Square& a) {
   for (int i = 0; i < n; ++i)
     for (int j = 0; j < n; ++j) a[i][j] = i == j ? eigenvalues[i] : 0;
@@ -69,7 +70,7 @@ void random_orthogonal_similarity(Random& random, int n, const Row& eigenvalues,
   }
 }
 
-/// Eigenvalue i of n, by the modes of DLATMS.
+/// Returns eigenvalue i of n, by the modes of DLATMS.
 double eigenvalue(SpdFamily mode, int i, int n, double condition, Random& random) {
   const double position = n == 1 ? 0 : static_cast<double>(i) / (n - 1);
   switch (mode) {
@@ -92,7 +93,7 @@ void random_spectrum(SpdFamily mode, int n, double condition, Random& random, Sq
   random_orthogonal_similarity(random, n, eigenvalues, a);
 }
 
-/// Element (i,j), counted from 1, of the matrices that have a formula.
+/// Returns element (i,j), counted from 1, of a matrix that has a formula.
 double formula(SpdFamily family, int i, int j, double condition) {
   const double low = std::min(i, j), high = std::max(i, j);
   switch (family) {
@@ -109,7 +110,7 @@ double formula(SpdFamily family, int i, int j, double condition) {
   }
 }
 
-/// `extreme` is what near_overflow multiplies by, and near_underflow divides by.
+/// Fills one matrix. `extreme` is the factor of near_overflow and the divisor of near_underflow.
 void fill_matrix(SpdFamily family, int n, double condition, double extreme, Random& random, Square& a) {
   switch (family) {
     case SpdFamily::random:
@@ -169,7 +170,7 @@ void fill_matrix(SpdFamily family, int n, double condition, double extreme, Rand
   }
 }
 
-/// A system of n rows into the place of one of the shape's.
+/// Generates a system of n rows in the place of one system of `shape`.
 template <class T>
 void generate_one(SpdFamily family, const SpdShape& shape, int n, double condition, Random random, T* a, T* b) {
   Square matrix;
@@ -254,7 +255,7 @@ void generate_spd(SpdFamily family, const SpdShape& shape, double condition, std
 
 void generate_sizes(int least, int most, std::uint64_t seed, std::int64_t first, std::int64_t count,
                     std::int32_t* sizes) {
-  constexpr std::uint64_t of_sizes = 0x73697a6573;  // a stream apart from the systems'
+  constexpr std::uint64_t of_sizes = 0x73697a6573;  // separates this stream from those of the systems
   const double choices = most - least + 1;
   for (std::int64_t k = 0; k < count; ++k)
     sizes[k] = least + static_cast<std::int32_t>(

@@ -1,6 +1,6 @@
-// The referee's judgement of one solution: ratios of LAPACK's test programs, computed with Eigen in at least twice the
-// precision where the ratio needs it, and the numbers about A with bounds of their errors. It shares no code with the
-// backends that it judges.
+// The referee's judgement of a solution. It computes the ratios of LAPACK's test programs with Eigen, in at least twice
+// the precision where a ratio needs it. It also computes the numbers about A, with bounds of their errors. It shares no
+// code with the backends that it judges.
 #pragma once
 
 #include <cstdint>
@@ -12,96 +12,111 @@
 
 namespace smallbatch {
 
-/// u is the unit roundoff of T: 2^-24 for float, 2^-53 for double. LAPACK accepts ratios below 30.
+/// Judgement of one system. The unit roundoff u of T is 2^-24 for float and 2^-53 for double. LAPACK accepts ratios
+/// below 30.
 ///
-/// With a floor of pivots the referee finds out for itself which pivots are to be raised (SpdOptions::pivot_floor),
-/// in double precision for float and long double for double, and A below stands for its own nearby
-/// matrix A + diag(s), unless said otherwise. How far x may be from the solution of that one is a matter of rounding
-/// alone; where rounding decides which pivots are raised (`undecided`), x must still be, within rounding, the solution
-/// of some A + diag(e) with e_k within what may be added, and its numbers those of a positive definite matrix.
+/// With a pivot floor, the referee decides independently which pivots are raised (SpdOptions::pivot_floor). It computes
+/// in double precision for float and in long double for double. Unless said otherwise, A below is then the referee's
+/// nearby matrix A + diag(s). Only rounding may separate x from the solution for that matrix. If rounding decides which
+/// pivots are raised (`undecided`), the rule is weaker. The solution must then be, within rounding, that of some A +
+/// diag(e), with e_k within what may be added. The numbers must be those of a positive definite matrix.
 ///
-/// Bounds. A solver whose backward error is 30 u has computed with some A + dA, ||dA|| <= 30 u ||A||, in each element
-/// |dA_ij| <= 30 u sqrt(a_ii a_jj) where it factors (N. J. Higham, "Accuracy and Stability of Numerical Algorithms",
-/// theorems 10.3 to 10.5). So, to first order, with A = L D L^T and v_k row k of L^-1, so that d_k = v_k A v_k^T:
-///     |d rcond| <= 30 u (1 + rcond)       rcond ||A|| is the distance to singularity (W. Kahan, 1966), which moves no
-///                                         more than A does; and n u rcond for the sums of the norms. A backend
-///                                         that estimates ||A^-1|| has up to spd_rcond_overestimate times as much
-///     |d d_k| <= 30 u (sum_i |v_ki| sqrt(a_ii))^2 + sum_{m < k} v_km^2 |d s_m|
-///     |d ln det A| <= sum_k |d d_k| / d_k; and (n + 3) 2^-53 sum_k (|ln m_k| + |c_k| ln 2), d_k = m_k 2^c_k, for the
-///     sum
-/// Where pivots were raised, u is 2^-53 in |d d_k|. A pivot that was raised is what the floor makes of it, whatever it
-/// was before; |d s_k| is what |d d_k| was, less than F a_kk / 4 or else undecided. That error of A + diag(s) adds to
-/// dA: the forward ratio and the bound of rcond are relaxed by 1 + max_k |d s_k| / (30 u a_kk).
+/// Bounds: a solver with a backward error of 30 u has computed with some A + dA, ||dA|| <= 30 u ||A||. A factorization
+/// has |dA_ij| <= 30 u sqrt(a_ii a_jj) in each element (N. J. Higham, "Accuracy and Stability of Numerical Algorithms",
+/// theorems 10.3 to 10.5). Let A = L D L^T, and v_k row k of L^-1, so that d_k = v_k A v_k^T. Then, to first order:
 ///
-/// The numbers are the referee's own, about A only where it has factored A; backward_error is that of x. `bounds` says
-/// by how much a backend's may differ.
+/// - |d rcond| <= 30 u (1 + rcond), because rcond ||A|| is the distance to singularity (W. Kahan, 1966), which changes
+///   by at most ||dA||. The sums of the norms add n u rcond. A backend that estimates ||A^-1|| may have up to
+///   spd_rcond_overestimate times the referee's rcond.
+/// - |d d_k| <= 30 u (sum_i |v_ki| sqrt(a_ii))^2 + sum_{m < k} v_km^2 |d s_m|
+/// - |d ln det A| <= sum_k |d d_k| / d_k. With d_k = m_k 2^c_k, the sum adds (n + 3) 2^-53 sum_k (|ln m_k| + |c_k| ln
+///   2).
+///
+/// If pivots were raised, u is 2^-53 in |d d_k|. The floor alone determines a raised pivot, whatever its value was
+/// before. The error |d s_k| is the |d d_k| of the pivot before it was raised. The system is undecided unless |d s_k|
+/// is less than F a_kk / 4. This error of A + diag(s) adds to that of A, dA above. The forward ratio and the bound of
+/// rcond are therefore relaxed by 1 + max_k |d s_k| / (30 u a_kk).
+///
+/// The numbers are the referee's own; those about A exist only if the referee has factored A. The backward error is
+/// that of x. The member `bounds` says how much a backend's numbers may differ.
 struct SpdJudgement : SpdValues {
-  /// The referee's own status of the system, from its own inspection and Eigen's LLT in double precision;
-  /// info_result_not_finite only where the backend says so too, info_result_underflowed clearly below what the backend
-  /// may have rounded, or where it says so too and b is so small, beside A, that it may be.
+  /// The referee's own status, from its own inspection and Eigen's LLT in double precision. It is
+  /// info_result_not_finite only if the backend says so, too. It is info_result_underflowed if x is clearly below what
+  /// the backend may have rounded. It is also info_result_underflowed if the backend says so and b is so small compared
+  /// with A that this is possible.
   std::int32_t info = 0;
-  /// max over right-hand sides of ||b - A x||_1 / (||A||_1 ||x||_1 u)   (dpot02)
-  /// ||I - A X||_1 / (n ||A||_1 ||X||_1 u)                              (dpot03, inverse)
-  /// where pivots are raised: for the nearby matrix, within what may be added, that x answers best.
+  /// The residual ratio:
+  ///
+  /// - for a solution, the maximum over right-hand sides of ||b - A x||_1 / (||A||_1 ||x||_1 u) (dpot02);
+  /// - for an inverse, ||I - A X||_1 / (n ||A||_1 ||X||_1 u) (dpot03).
+  ///
+  /// If pivots are raised, A is the nearby matrix, within what may be added, for which x is the best answer.
   double residual_ratio = nan;
-  /// max over columns of ||x - x*||_inf rcond / (||x*||_inf u), x* the referee's own solution   (dget04)
+  /// The maximum over columns of ||x - x*||_inf rcond / (||x*||_inf u), with the referee's own solution x* (dget04).
   double forward_ratio = nan;
-  /// A backend's backward error, that of x for A as given also where pivots were raised, is right to 1 % of it and
-  /// 2^-59; n 2^-53 for float, and where all of A or of a solution is so small that double has no number twice as
-  /// exact.
+  /// How much the backend's numbers may differ from the referee's. A backward error, which is always that of x for A as
+  /// given, is right to 1 % of it and 2^-59. For float the second term is n 2^-53. The second term is also n 2^-53 if
+  /// all of A, or of a solution, is too small for twice the precision in double.
   SpdValues bounds;
-  /// Where the referee's and the backend's status differ about a pivot: the smallest eigenvalue of the disputed leading
-  /// block after scaling its diagonal to 1, over the largest, which decides whether a Cholesky factorization can tell
-  /// (Demmel 1989). Negative where the block is clearly indefinite. NaN where there is no dispute, where pivots are
-  /// to be raised and the backend has not done so, and where it says that x underflowed and b is too large for that:
-  /// that is never right.
+  /// Decides a dispute about a pivot: the referee's and the backend's status differ. The disputed leading block is
+  /// scaled to a diagonal of 1. This number is its smallest eigenvalue over its largest; it decides whether a Cholesky
+  /// factorization can tell (Demmel 1989). It is negative if the block is clearly indefinite. It is NaN without a
+  /// dispute. Two statuses are never right and give NaN, too. Either pivots must be raised and the backend has not done
+  /// so, or the backend reports an underflow of x although b is too large.
   double disputed_rcond = nan;
-  double largest_perturbation = nan;  ///< the most that it may be; 0 without a floor
-  /// Rounding decides which pivots are raised: the counts and the numbers about A may be others.
+  double largest_perturbation = nan;  ///< the largest allowed `perturbation`; 0 without a floor
+  /// Rounding decides which pivots are raised: the count and the numbers about A may differ.
   bool undecided = false;
 };
 
 inline constexpr double spd_ratio_limit = 30;
 
-/// Judges the solution `x` (or inverse; null where the determinant alone is asked for) and status that a backend gave
-/// for one system.
+/// Judges the solution `x` (or inverse) and the status that a backend gave for one system. x is null if only the
+/// determinant was wanted.
 ///
-/// Where the input cannot be used (referee's info < 0) or the backend gave no solution (its info is not 0), there are
-/// no ratios to compute: they are NaN, so look at same_status() first. Where only the referee finds the matrix not
-/// positive definite, or so near to a singular one (rcond < n 2^-53) that no digit of its own solution is certain,
-/// there is no x*: the residual is judged, and forward_ratio is 0 if x is finite. A NaN or an infinity in x gives NaN
-/// or infinite ratios, never a small one.
+/// Look at same_status() first. The ratios are NaN if the input cannot be used (referee's info < 0) or the backend gave
+/// no solution (its info is not 0). Sometimes only the referee finds the matrix not positive definite. Or the matrix is
+/// so nearly singular (rcond < n 2^-53) that no digit of the referee's own solution is certain. In both cases there is
+/// no x*. The residual is judged then, and forward_ratio is 0 if x is finite. A NaN or an infinity in x gives NaN or
+/// infinite ratios, never a small ratio.
 template <class T>
 SpdJudgement judge_spd_solution(const SpdShape& shape, const T* a, const T* b, const T* x, std::int32_t info,
                                 double pivot_floor = 0);
 
-/// Whether the backend's status is right: it equals the referee's, or the two disagree about a pivot of a matrix that
-/// rounding alone can push to either side (|disputed_rcond| < n u). Any other mismatch is a wrong answer: a failure
-/// that the backend missed, or one that it made up. A backend that finds x out of range has found all pivots positive.
-/// (About an underflow near the limit judge_spd_solution() agrees with either.)
+/// Returns whether the backend's status is right. It is if it equals the referee's. It also is if the two disagree
+/// about a pivot of a matrix that rounding alone can push to either side (|disputed_rcond| < n u). Any other mismatch
+/// is a wrong answer: a failure that the backend missed, or one that it made up. A backend that finds x out of range
+/// has found all pivots positive. (Near the limit of an underflow, judge_spd_solution() agrees with either status.)
 bool same_status(std::int32_t backend_info, const SpdJudgement& judgement, ScalarType type, int n);
 
-/// Error over bound of all that a block has of one system, computed with this floor of pivots: at most 1 where it is
-/// right. The status is the referee's (same_status). A failed system has NaN for every number and no raised pivot. For
-/// a solved one the stored backward error is right, the ratios are at most spd_ratio_limit, and rcond, the smallest
-/// pivot, ln det A, the number of raised pivots and what raising them added are the referee's, within their bounds.
-/// Numbers that the block does not have (results of old formats) are not judged. Where systems have sizes of their own,
-/// all this is of their leading blocks, and what is beyond them must be 0.
+/// Returns the largest error over its bound in everything that a block stores about one system. At most 1 means that
+/// the system is right.
 ///
-/// rcond may be up to `rcond_overestimate` times the referee's: 1 where the backend does not estimate it.
+/// - The status must be the referee's (same_status).
+/// - A failed system must have NaN for every number and no raised pivot.
+/// - A solved system must store the right backward error, and its ratios must be at most spd_ratio_limit.
+/// - rcond, the smallest pivot, ln det A, the number of raised pivots and the perturbation must be the referee's,
+///   within their bounds.
+/// - rcond may be up to `rcond_overestimate` times the referee's: pass 1 if the backend does not estimate it.
 ///
-/// Above 1/2 it is by what judge_spd_solution() finds. Below, it may be by the same formulas with other roundings
-/// (solvers/reference/lanes.hpp), which decide nothing there. It does not depend on the systems that are judged beside.
+/// `pivot_floor` is the floor that the results were computed with. Numbers that the block does not have (results of old
+/// formats) are not judged. If systems have their own sizes, their leading blocks are judged, and everything beyond
+/// must be 0.
+///
+/// A result above 1/2 comes from judge_spd_solution(). A smaller result may come from the same formulas with other
+/// roundings (solvers/reference/lanes.hpp), which decide nothing there. It does not depend on the systems that are
+/// judged together.
 template <class T>
 double spd_error_over_bound(const SpdBlock<T>& block, double pivot_floor, std::int64_t system,
                             double rcond_overestimate = spd_rcond_overestimate);
 
-/// The same of many systems, errors[i] of systems[i]; several at a time, so that each takes a fraction of the time.
+/// Computes errors[i] of systems[i] like spd_error_over_bound(), several at a time, so that each takes a fraction of
+/// the time.
 template <class T>
 void spd_errors_over_bounds(const SpdBlock<T>& block, double pivot_floor, std::span<const std::int64_t> systems,
                             std::span<double> errors, double rcond_overestimate = spd_rcond_overestimate);
 
-/// That rule as a sentence, with its numbers.
+/// Returns the rule of spd_error_over_bound() as a sentence, with its numbers.
 std::string spd_criterion(const SpdShape& shape, ScalarType type);
 
 }  // namespace smallbatch

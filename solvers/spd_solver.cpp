@@ -29,14 +29,14 @@ void check_present(const char* array, const void* pointer) {
               "Give one; only the numbers that are not wanted may be null.");
 }
 
-/// The numbers [begin, begin + size) of every system, step apart.
+/// The numbers [begin, begin + size) of every system, with `step` numbers from one system to the next.
 template <class T>
 struct Strided {
   const T* begin;
   std::int64_t size, step;
 };
 
-/// Whether systems of two arrays share memory; arrays that alternate with the same step do not.
+/// Returns whether systems of two arrays share memory. Arrays that alternate with the same step do not.
 template <class T>
 bool overlap(std::int64_t count, const Strided<T>& one, const Strided<T>& other) {
   const auto first = [](const T* place) { return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(place)); };
@@ -56,7 +56,7 @@ bool overlap(std::int64_t count, const Strided<T>& one, const Strided<T>& other)
               "the input would change while it is read", "Give x memory of its own, or that of b exactly.");
 }
 
-/// `matrices` is what they are called.
+/// Checks x against the inputs. Messages call the matrices `matrices`.
 template <class T>
 void check_overlap(const SpdBatch<T>& batch, const SpdSolution<T>& solution, const char* matrices) {
   const SpdShape& shape = batch.shape;

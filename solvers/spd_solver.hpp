@@ -1,11 +1,11 @@
-// A x = b, A^-1 or ln det A for many small symmetric positive definite systems.
+// Solvers of A x = b, and of A^-1 or ln det A, for many small symmetric positive definite systems.
 //
-// Three implementations behind one interface: cuda (systems in the registers of a few lanes, or those of more than 64
-// rows in the shared memory of a block), cpu (SIMD across systems) and reference (Eigen's LLT in double precision). All
-// give the same status for the same input.
+// Three implementations stand behind one interface. The cuda backend keeps systems in the registers of a few lanes, or
+// in the shared memory of a block above 64 rows. The cpu backend uses SIMD across systems. The reference is Eigen's LLT
+// in double precision. All give the same status for the same input.
 //
-// Sources: V. Volkov, "Unrolling parallel loops" (2011), for Gauss-Jordan on one 32x32 system per thread block; the
-// right-hand sides are carried along here. N. J. Higham, "Accuracy and Stability of Numerical Algorithms", chapters 10
+// Sources: V. Volkov, "Unrolling parallel loops" (2011), for Gauss-Jordan on one 32x32 system per thread block; here
+// the right-hand sides are carried along. N. J. Higham, "Accuracy and Stability of Numerical Algorithms", chapters 10
 // (L D L^T) and 14.4 (why Gauss-Jordan is less accurate). J. H. Goodnight, "A tutorial on the SWEEP operator" (1979),
 // for the inverse in place and the relative floor of pivots.
 #pragma once
@@ -22,77 +22,84 @@
 #pragma GCC visibility push(default)
 namespace smallbatch {
 
-/// How systems are solved. On cuda all methods are L D L^T for n > 64. In double precision gauss_jordan is, too, for
-/// solutions with n > 32, and for those inverses with 16 < n <= 24 or n > 32 that `automatic` would invert again.
+/// Method for solving systems. On cuda, all methods are L D L^T for n > 64. In double precision, gauss_jordan is L D
+/// L^T in two more cases. The first are solutions with n > 32. The second are those inverses with 16 < n <= 24 or n >
+/// 32 that `automatic` would invert again.
 enum class SpdMethod {
-  automatic,  ///< L D L^T for solutions; for inverses the sweep on cuda, and L D L^T where its backward error is above
-              ///< `spd_resolve_above`
-  gauss_jordan,  ///< elimination above and below the pivots, right-hand sides carried along; its error grows with the
-                 ///< condition number
-  ldlt           ///< A = L D L^T and two triangular solves: backward stable
+  /// L D L^T for solutions. For inverses on cuda: the sweep, and then L D L^T if the sweep's backward error is above
+  /// `spd_resolve_above`.
+  automatic,
+  /// Elimination above and below the pivots, with right-hand sides carried along. Its error grows with the condition
+  /// number.
+  gauss_jordan,
+  /// A = L D L^T and two triangular solves: backward stable.
+  ldlt
 };
 
-/// A solution whose backward error exceeds this many units of roundoff (this times n for an inverse) is not good
-/// enough for `automatic`. LAPACK's test programs accept 30.
+/// Largest backward error, in units of u, that is good enough for `automatic`; for an inverse the limit is n times
+/// this. LAPACK's test programs accept 30.
 inline constexpr double spd_resolve_above = 8;
 
-/// Of all systems of a solver.
+/// Options for all systems of a solver.
 struct SpdOptions {
-  SpdMethod method = SpdMethod::automatic;  ///< how they are solved
-  /// f, within [0, 1): pivots below this fraction of their diagonal element are raised. 0: none are.
+  SpdMethod method = SpdMethod::automatic;  ///< how systems are solved
+  /// Pivot floor f, within [0, 1): pivots below this fraction of their diagonal element are raised. 0: no pivot is
+  /// raised.
   ///
-  /// For matrices that should be positive definite, or semidefinite, and are not to working precision. With F = max(f,
-  /// n u), u = 2^-24 or 2^-53 as T has it, such a matrix is factored in double precision with symmetric pivoting:
-  /// the next pivot is the first row whose diagonal element s_kk is nearly the largest, as a fraction of a_kk
-  /// (`spd_nearly_largest`). As soon as the largest is below F a_kk, the rows that are left follow in their order, each
-  /// with the pivot max(F a_kk, max_i s_ik^2 / (F a_ii)), so that no later s_ii loses more than F a_ii. Raising pivots
-  /// adds e_k to a_kk: the answer is that of the nearby A + diag(e), so are all numbers but the backward error, which
-  /// is that for A as given; `repaired` counts the raised pivots (n less the numerical rank of A), `perturbation` is
-  /// max_k e_k / a_kk.
+  /// The floor is for matrices that should be positive definite or semidefinite, but are not to working precision. Let
+  /// F = max(f, n u), with u = 2^-24 or 2^-53 for T. The matrix is factored in double precision with symmetric
+  /// pivoting. The next pivot is the first row with a diagonal element s_kk that is nearly the largest, as a fraction
+  /// of a_kk (`spd_nearly_largest`). When the largest fraction falls below F, the remaining rows follow in their order,
+  /// each with the pivot max(F a_kk, max_i s_ik^2 / (F a_ii)). No later s_ii then loses more than F a_ii.
   ///
-  /// Where some e_k would be larger than `spd_largest_repair` max(F a_kk, n u max_i a_ii), or a diagonal element is not
-  /// positive, no semidefinite matrix is near, and the system has the status that it has without a floor (or k, should
-  /// that be 0). A system that is solved without a floor, and of which no pivot is raised, keeps its bits. Where the
-  /// triangles of A differ by roundings, e is that of the lower one.
+  /// Raising pivots adds e_k to a_kk. The answer is that of the nearby matrix A + diag(e), and so are all numbers
+  /// except the backward error. The backward error is that for A as given. The number `repaired` counts the raised
+  /// pivots; this is n minus the numerical rank of A. The number `perturbation` is max_k e_k / a_kk.
   ///
-  /// (P. E. Gill, W. Murray, M. H. Wright, "Practical Optimization" (1981), section 4.4.2.2, for pivots raised under
-  /// symmetric pivoting; N. J. Higham, "Accuracy and Stability of Numerical Algorithms", section 10.3, for why the
-  /// order of the rows would not do. docs/numerics.md has what was measured.)
+  /// No semidefinite matrix is near if a diagonal element is not positive. Neither is one near if some e_k would exceed
+  /// `spd_largest_repair` max(F a_kk, n u max_i a_ii). The system then keeps its status without a floor, or has status
+  /// k if that is 0. A system that is solved without a floor, and has no raised pivot, keeps its bits. If the triangles
+  /// of A differ by roundings, e belongs to the lower triangle.
+  ///
+  /// Sources: P. E. Gill, W. Murray, M. H. Wright, "Practical Optimization" (1981), section 4.4.2.2, for raised pivots
+  /// under symmetric pivoting. N. J. Higham, "Accuracy and Stability of Numerical Algorithms", section 10.3, for why
+  /// the given order of the rows does not suffice. Measurements are in docs/numerics.md.
   double pivot_floor = 0;
 };
 
-/// Of symmetric pivoting: pivots that differ by less are equal, so that rounding does not decide between them.
+/// Symmetric pivoting treats pivots that differ by less than this as equal, so that rounding does not decide between
+/// them.
 inline constexpr double spd_nearly_largest = 1 - 0x1p-10;
-/// What may be added to a diagonal element, in units of max(F a_kk, n u max_i a_ii).
+/// The most that may be added to a diagonal element, in units of max(F a_kk, n u max_i a_ii).
 inline constexpr double spd_largest_repair = 8;
-/// F of the floor f.
+/// Returns F for the pivot floor f.
 template <class T>
 constexpr double spd_used_floor(double pivot_floor, int n) {
   const double rounding = n * (sizeof(T) == 4 ? 0x1p-24 : 0x1p-53);
   return pivot_floor > rounding ? pivot_floor : rounding;
 }
 
-/// How many times too large rcond may be of solutions and determinants by cuda with more rows than it is exact for:
-/// ||A^-1||_1 is estimated from below (after N. J. Higham, F. Tisseur, "A block algorithm for matrix 1-norm
-/// estimation", 2000). No estimate by a few solutions has a bound that holds always; this one is mostly exact and was
-/// at most 3 times too large over 15 families of matrices, but thousands of times where a long search made the
-/// matrices.
+/// The factor by which rcond may be too large. This applies to cuda's solutions and determinants with more rows than
+/// `spd_rcond_is_exact_up_to`. They estimate ||A^-1||_1 from below (after N. J. Higham, F. Tisseur, "A block algorithm
+/// for matrix 1-norm estimation", 2000). No estimate by a few solutions has a bound that always holds. This one is
+/// mostly exact. It was at most 3 times too large over 15 families of matrices, but thousands of times for matrices
+/// that a long search found.
 inline constexpr double spd_rcond_overestimate = 20;
-inline constexpr int spd_rcond_is_exact_up_to = 12;  ///< rows, by every backend
+inline constexpr int spd_rcond_is_exact_up_to = 12;  ///< rows up to which rcond is exact with every backend
 
-/// The most right-hand sides of a system: places within one are counted in 32 bits.
+/// The largest number of right-hand sides of a system: offsets within a system have 32 bits.
 inline constexpr int max_spd_rhs = std::numeric_limits<int>::max() / max_system_size;
 
-/// The change of x by its rounding, in units of u ||x||_1, beyond which it has underflowed (core/systems.hpp).
+/// The change of x by rounding, in units of u ||x||_1, above which x has underflowed (core/systems.hpp).
 inline constexpr double spd_underflow_loss = 8;
 
-/// "auto", "gauss_jordan", "ldlt".
+/// Returns "auto", "gauss_jordan" or "ldlt".
 std::string_view spd_method_name(SpdMethod method);
 std::optional<SpdMethod> parse_spd_method(std::string_view name);
 
-/// Where factors go: A = L D L^T, L with a unit diagonal, as (count, n (n + 1) / 2) numbers, L below the diagonal and
-/// D on it by rows, like Storage::packed_lower, with a stride as in SpdSolution. A null pointer means that the number
-/// is not wanted; the factors and info always are.
+/// Output of a factorization A = L D L^T, where L has a unit diagonal. The factors are (count, n (n + 1) / 2) numbers,
+/// by rows like Storage::packed_lower. L is below the diagonal and D on it. The stride is like that of SpdSolution. A
+/// null pointer means that the number is not wanted; the factors and info are always required.
 template <class T>
 struct SpdFactors {
   T* factors = nullptr;
@@ -101,24 +108,25 @@ struct SpdFactors {
   double* log_determinant = nullptr;    ///< as in SpdSolution
   std::int64_t factors_stride = tight;  ///< numbers from one system to the next
 
-  /// Numbers from one system to the next.
+  /// Returns how many numbers lie between two systems.
   [[nodiscard]] std::int64_t factors_step(int n) const {
     return factors_stride == tight ? std::int64_t{n} * (n + 1) / 2 : factors_stride;
   }
 };
 
-/// Factors and right-hand sides, as SpdSolver::factor left the ones and SpdBatch has the others.
+/// Factors from SpdSolver::factor, and right-hand sides as SpdBatch has them.
 template <class T>
 struct SpdFactoredBatch {
   int n = 0;                                              ///< rows of A
   int nrhs = 1;                                           ///< at least 1
   std::int64_t count = 0;                                 ///< how many systems
-  const T* factors = nullptr;                             ///< as SpdSolver::factor left them
-  const std::int32_t* factors_info = nullptr;             ///< one for each; a single one where the factors' stride is 0
+  const T* factors = nullptr;                             ///< as SpdSolver::factor stored them
+  const std::int32_t* factors_info = nullptr;             ///< one per system, or a single one if the factors' stride is
+                                                          ///< 0
   const T* b = nullptr;                                   ///< (count, n, nrhs)
-  std::int64_t factors_stride = tight, b_stride = tight;  ///< as in SpdBatch; 0: one factor, or b, for all
+  std::int64_t factors_stride = tight, b_stride = tight;  ///< as in SpdBatch; 0: all systems share one factor, or one b
 
-  /// The systems', and from one to the next the numbers of each array.
+  /// The shape of a system, and how many numbers lie between two systems in each array.
   [[nodiscard]] SpdShape shape() const { return {n, nrhs, Storage::packed_lower}; }
   [[nodiscard]] std::int64_t factors_step() const {
     return factors_stride == tight ? shape().matrix_size() : factors_stride;
@@ -127,65 +135,70 @@ struct SpdFactoredBatch {
   [[nodiscard]] std::int64_t b_step() const { return b_stride == tight ? shape().rhs_size() : b_stride; }
 };
 
-/// Solves batches that lie in host memory. An object owns its device memory and stream; use it from one thread at a
+/// Solves batches that lie in host memory. An object owns its device memory and stream. Use it from one thread at a
 /// time.
 ///
-/// Per system: `info` as core/systems.hpp defines it, and the normwise backward error
-///     max over right-hand sides of  ||b - A x||_1 / (||A||_1 ||x||_1)            (solution; LAPACK's dpot02 without
-///     /eps)
-///     ||I - A X||_1 / (||A||_1 ||X||_1)                                          (inverse; dpot03 without /(n eps))
-/// with the residual computed in twice the precision of T, 0 where the residual is 0. Dimensionless: compare it with
-/// 30 * 2^-24 (float32) or 30 * 2^-53 (float64).
+/// Each system gets `info`, as core/systems.hpp defines it, and a normwise backward error:
 ///
-/// All other numbers as core/systems.hpp defines them.
+/// - for a solution, the maximum over right-hand sides of ||b - A x||_1 / (||A||_1 ||x||_1): LAPACK's dpot02 without
+///   its division by eps;
+/// - for an inverse, ||I - A X||_1 / (||A||_1 ||X||_1): dpot03 without its division by n eps.
 ///
-/// Which numbers are asked for changes no bit of x, of info, or of the others.
+/// The residual is computed in twice the precision of T; a residual of 0 gives 0. The backward error has no unit:
+/// compare it with 30 * 2^-24 (float32) or 30 * 2^-53 (float64). core/systems.hpp defines all other numbers.
 ///
-/// A system that fails has NaN for every number and 0 for repaired (SpdValues); its neighbours' results are, bit for
-/// bit, what they would be without it. The same system gives the same bits at any place in any batch
-/// of its n.
+/// Asking for a number does not change any bit of x, of info, or of another number.
 ///
-/// Batches with sizes (SpdBatch): a status of -6 for a size that is not within [0, n], with NaN for all n rows of x. Of
-/// all other systems x is 0 beyond their sizes, of an inverse beyond the leading rows and columns, and NaN only within.
+/// A failed system has NaN for every number and 0 for `repaired` (SpdValues). It does not change the bits of its
+/// neighbours' results. A system gives the same bits at any place in any batch with the same n.
+///
+/// In batches with sizes (SpdBatch), a size outside [0, n] gives status -6 and NaN in all n rows of x. For all other
+/// systems, x is 0 beyond their sizes; an inverse is 0 beyond the leading rows and columns. NaN appears only within the
+/// sizes.
 class SpdSolver {
  public:
   virtual ~SpdSolver() = default;
 
-  /// Throws Error (bad_input) for n outside [1, max_system_size], nrhs outside [0, max_spd_rhs], nrhs > 0 with
-  /// determinant_only, count < 0, a stride that is neither `tight` nor at least a system (0 is allowed of a and b),
-  /// info or any other array that is needed and null, x that overlaps a, x that overlaps b and is not b itself with the
-  /// same stride, and info that overlaps sizes; count = 0 does nothing. x may be b: the solutions then take the place
-  /// of the right-hand sides.
+  /// Solves a batch. A count of 0 does nothing. x may be b: the solutions then replace the right-hand sides.
+  ///
+  /// Throws Error (bad_input) for
+  ///
+  /// - n outside [1, max_system_size], nrhs outside [0, max_spd_rhs], nrhs > 0 with determinant_only, or count < 0;
+  /// - a stride that is neither `tight` nor at least the size of a system (a and b may have a stride of 0);
+  /// - a null pointer to info or to any other array that is needed;
+  /// - x that overlaps a, or overlaps b without being b itself with the same stride;
+  /// - info that overlaps sizes.
   virtual void solve(const SpdBatch<float>& batch, const SpdSolution<float>& solution) = 0;
   virtual void solve(const SpdBatch<double>& batch, const SpdSolution<double>& solution) = 0;
 
-  /// Factors once what solve_factored() solves with many times. Of `batch`, nrhs and b are not looked at; of SpdOptions
-  /// neither is anything: these are the factors without pivoting, of A as it is.
+  /// Factors systems once, so that solve_factored() can solve with the factors many times. The members nrhs and b of
+  /// `batch` are ignored, and so are all SpdOptions: the factors are those of A as given, without pivoting.
   ///
-  /// info is what solve() says of A alone: -1, -2, k > 0; -4 where a number of L, and -5 where one of D, is out of the
-  /// range of T, which takes elements near the limits of T or diagonals that differ as much. A system that fails has
-  /// NaN for its factors and numbers. Throws as solve() does, and for a batch with sizes. The factors must not overlap
-  /// A.
+  /// The status is what solve() says about A alone: -1, -2 or k > 0. It is -4 if a number of L is out of the range of
+  /// T, and -5 if a number of D is. That happens only with elements near the limits of T, or with diagonal elements of
+  /// very different size. A failed system has NaN for its factors and numbers. Throws as solve() does, and for a batch
+  /// with sizes. The factors must not overlap A.
   virtual void factor(const SpdBatch<float>& batch, const SpdFactors<float>& factors) = 0;
   virtual void factor(const SpdBatch<double>& batch, const SpdFactors<double>& factors) = 0;
 
-  /// x and info from factors of any backend's. x has the backward error that solve() by ldlt gives it, to within a
-  /// small factor. info of a system whose factorization has failed is that status again; otherwise -3, -4 or -5 as
-  /// solve() has them. Where it is not 0, x is NaN.
+  /// Computes x and info from factors, which any backend may have made. The backward error of x is that of solve() by
+  /// ldlt, to within a small factor. If the factorization of a system failed, info is that status again; otherwise it
+  /// is 0, -3, -4 or -5 as in solve(). If it is not 0, x is NaN.
   ///
-  /// Throws as solve() does, and for any other number than info that `solution` asks for. x may be b, with the same
-  /// stride; it must not overlap the factors, nor info factors_info.
+  /// Throws as solve() does, and if `solution` asks for any number except info. The solutions may replace b, with the
+  /// same stride. They must not overlap the factors, and info must not overlap factors_info.
   virtual void solve_factored(const SpdFactoredBatch<float>& batch, const SpdSolution<float>& solution) = 0;
   virtual void solve_factored(const SpdFactoredBatch<double>& batch, const SpdSolution<double>& solution) = 0;
 
-  /// What runs, for provenance: "cuda:0 auto", "cpu ldlt avx2", "reference eigen llt".
+  /// Returns what runs, for provenance: "cuda:0 auto", "cpu ldlt avx2", "reference eigen llt".
   [[nodiscard]] virtual std::string description() const = 0;
-  /// Seconds that a GPU has computed since this was made, without the copies from and to the host; 0 of other backends.
+  /// Returns the seconds of GPU computing since this object was made, without copies from and to the host. Other
+  /// backends return 0.
   [[nodiscard]] virtual double kernel_seconds() const { return 0; }
 };
 
-/// Throws Error (no_device) where the backend is cuda and the build or the machine has none, Error (usage) for a
-/// pivot_floor outside [0, 1) or an instruction set that the processor does not have.
+/// Makes a solver. Throws Error (no_device) if the backend is cuda and the build or the machine has none. Throws Error
+/// (usage) for a pivot_floor outside [0, 1) or an instruction set that the processor does not have.
 std::unique_ptr<SpdSolver> make_spd_solver(const Backend& backend, const SpdOptions& options = {});
 
 }  // namespace smallbatch

@@ -1,4 +1,4 @@
-// Private to this room and its tests: one maker per backend, and the check of the arguments that all of them make.
+// Makers of the backends, and the check of arguments that all of them use. Private to this room and its tests.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,17 @@ std::unique_ptr<SpdSolver> make_cuda_spd_solver(int device, const SpdOptions& op
 std::unique_ptr<SpdSolver> make_cpu_spd_solver(unsigned threads, const LdltKernels& kernels, const SpdOptions& options);
 std::unique_ptr<SpdSolver> make_reference_spd_solver(unsigned threads, const SpdOptions& options);
 
-/// Throw what SpdSolver::solve throws: of the shape alone, and of all arguments.
+/// Throw what SpdSolver::solve throws, for the shape alone and for all arguments.
 void check_spd_shape(const SpdShape& shape, std::int64_t count);
 template <class T>
 void check_spd_batch(const SpdBatch<T>& batch, const SpdSolution<T>& solution);
-/// ... SpdSolver::factor and SpdSolver::solve_factored.
+/// Throw what SpdSolver::factor and SpdSolver::solve_factored throw.
 template <class T>
 void check_spd_factors(const SpdBatch<T>& batch, const SpdFactors<T>& factors);
 template <class T>
 void check_spd_factored(const SpdFactoredBatch<T>& batch, const SpdSolution<T>& solution);
 
-/// Info and the numbers that come with factors, as members of a solution without x.
+/// Returns info and the numbers that come with factors, as members of a solution without x.
 template <class T>
 SpdSolution<T> of_pivots(const SpdFactors<T>& factors) {
   SpdSolution<T> solution;
