@@ -1,4 +1,5 @@
-// What launch.cpp puts together: one function per kernel family. Private to this room; spd_solver.cuh is for callers.
+// The launches that launch.cpp combines: one function per kernel family. Private to this room; callers use
+// spd_solver.cuh.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -12,14 +13,14 @@
 
 namespace smallbatch {
 
-/// What one kernel leaves to the next to do with a system. Marks lie in the workspace.
+/// The work that one kernel leaves to the next for a system. Marks lie in the workspace.
 enum class Mark : std::uint8_t {
-  settled,    ///< nothing
-  unsettled,  ///< solve it again, by the general kernel of the method
-  as_stored   ///< judge it by every element of A as it is stored: its triangles differ
+  settled,    ///< nothing is left to do
+  unsettled,  ///< solve it again, with the general kernel of the method
+  as_stored   ///< judge it by every element of A as stored, because its triangles differ
 };
 
-/// Whether numbers are asked for that the pivots give.
+/// Returns whether numbers are wanted that come from the pivots.
 template <class T>
 bool wants_pivot_numbers(SpdSolution<T> solution) {
   solution.backward_error = solution.rcond = nullptr;
@@ -28,39 +29,41 @@ bool wants_pivot_numbers(SpdSolution<T> solution) {
   return wanted;
 }
 
-/// Whether launch_spd_solve() takes batches with sizes of that shape; others are gathered by size on the host.
+/// Returns whether launch_spd_solve() takes batches with sizes of that shape. The host gathers all others by size.
 bool takes_sizes(const SpdShape& shape, const SpdOptions& options);
 
-/// Whether launch_gauss_jordan_x() takes the batch and gives all that is asked for.
+/// Returns whether launch_gauss_jordan_x() takes the batch and computes all numbers that are wanted.
 template <class T>
 bool gauss_jordan_x_takes(const SpdBatch<T>& batch, const SpdSolution<T>& solution);
 
-/// x and info of plain systems by Gauss-Jordan elimination. Marks all systems: settled, or else left to
+/// Solves plain systems by Gauss-Jordan elimination, for x and info. Marks every system: settled, or unsettled for
 /// launch_general_gauss_jordan().
 template <class T>
 cudaError_t launch_gauss_jordan_x(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
                                   cudaStream_t stream);
 
-/// The same with all numbers that are asked for but rcond.
+/// Solves and marks like launch_gauss_jordan_x(), and computes all wanted numbers except rcond.
 template <class T>
 cudaError_t launch_gauss_jordan(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
                                 cudaStream_t stream);
 
-/// The same for those that are marked unsettled, whatever they are.
+/// Solves systems of any kind that are marked unsettled by Gauss-Jordan elimination, with all wanted numbers except
+/// rcond.
 template <class T>
 cudaError_t launch_general_gauss_jordan(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
                                         cudaStream_t stream);
 
-/// Of rcond that L D L^T has found: NaN where the system is not solved, and 0 where it is although L D L^T met a bad
-/// pivot: A is singular to working precision.
+/// Corrects the rcond that L D L^T has found. It becomes NaN if the system is not solved. It becomes 0 if the system is
+/// solved but L D L^T met a bad pivot: A is singular to working precision.
 template <class T>
 cudaError_t launch_agree_on_rcond(std::int64_t count, const SpdSolution<T>& solution, cudaStream_t stream);
 
-/// Which systems a launch works on.
+/// The systems that a launch works on.
 enum class SystemsToDo { all, unsettled };
 
-/// The kernels of a row of the table (solve/table.hpp), which the batch fits: systems that are plain, with all that is
-/// asked for. They mark all systems: settled, or else left to launch_general_ldlt(), with the status 0 meanwhile.
+/// Launch the kernels of a row of the table (solve/table.hpp) that fits the batch. They solve plain systems, with all
+/// wanted numbers. They mark every system: settled, or unsettled for launch_general_ldlt(); the status of an unsettled
+/// system is 0 until then.
 template <class T>
 cudaError_t launch_pieces(const SolveRow& row, const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
                           cudaStream_t stream);
@@ -76,27 +79,27 @@ cudaError_t launch_as_stored(const SolveRow& row, const SpdBatch<T>& batch, cons
 template <class T>
 cudaError_t launch_one_pass(const SolveRow& row, const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
                             cudaStream_t stream);
-/// T = double.
+/// For T = double only.
 template <class T>
 cudaError_t launch_blocks(const SolveRow& row, const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
                           cudaStream_t stream);
 
-/// Any systems by L D L^T, with all numbers that are asked for.
+/// Solves systems of any kind by L D L^T, with all wanted numbers.
 template <class T>
 cudaError_t launch_general_ldlt(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
                                 SystemsToDo which, cudaStream_t stream);
 
-/// The factors, and what their pivots say.
+/// Computes the factors, and the numbers that come from their pivots.
 template <class T>
 cudaError_t launch_factor(const SpdBatch<T>& batch, const SpdFactors<T>& factors, cudaStream_t stream);
 
-/// Solves by factors.
+/// Solves with factors.
 template <class T>
 cudaError_t launch_solve_factored(const SpdFactoredBatch<T>& batch, const SpdSolution<T>& solution,
                                   cudaStream_t stream);
 
-/// Whether systems of n rows are left to one kernel family, which needs no marks and knows sizes: solutions, inverses,
-/// determinants and all numbers by L D L^T, whatever the method is.
+/// Returns whether systems of n rows belong to the wide kernel family. It computes solutions, inverses, determinants
+/// and all numbers by L D L^T, whatever the method is. It needs no marks and handles sizes.
 constexpr bool is_wide(int n) { return n > 64; }
 template <class T>
 cudaError_t launch_wide_ldlt(const SpdBatch<T>& batch, const SpdSolution<T>& solution, cudaStream_t stream);
@@ -111,16 +114,19 @@ template <class T>
 cudaError_t launch_ldlt_inverse(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
                                 SystemsToDo which, cudaStream_t stream);
 
-/// Inverts by the symmetric sweep, and judges the inverses where that is asked for: their backward errors and
-/// reciprocal condition numbers if those are not null. If either is not, or `resolve_above` is not negative, the marks
-/// say afterwards `unsettled` of those with a larger backward error than that or a bad pivot, `as_stored` of those
-/// whose triangles differ, and `settled` of all others.
+/// Inverts by the symmetric sweep. If `backward_error` or `rcond` is not null, it stores that number of each inverse.
+/// If either is not null, or `resolve_above` is not negative, it also marks every system:
+///
+/// - unsettled: the backward error is above `resolve_above`, or a pivot is bad;
+/// - as_stored: the triangles differ;
+/// - settled: all others.
 template <class T>
 cudaError_t launch_sweep(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks, double resolve_above,
                          cudaStream_t stream);
 
-/// The same by tiles of 8 x 8, which launch_sweep() takes for these n; and for 24 < n <= 32 in double precision, where
-/// its errors, which grow faster with the condition than those of Gauss-Jordan, are looked at (`resolve_above`).
+/// Returns whether launch_sweep() always uses tiles of 8 x 8 for n rows. It also does for 24 < n <= 32 in double
+/// precision, if errors are checked (`resolve_above`). The check is needed because the errors of tiles grow faster with
+/// the condition number than those of Gauss-Jordan.
 template <class T>
 constexpr bool is_swept_in_tiles(int n) {
   return n > 32 || (sizeof(T) == sizeof(double) && n > 16 && n <= 24);
@@ -129,30 +135,30 @@ template <class T>
 cudaError_t launch_block_sweep(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
                                double resolve_above, cudaStream_t stream);
 
-/// The same, a system for each lane, which launch_sweep() takes up to 8 rows.
+/// Sweeps with one lane per system; launch_sweep() uses it up to 8 rows.
 cudaError_t launch_lane_sweep(const SpdBatch<float>& batch, const SpdSolution<float>& solution, Mark* marks,
                               double resolve_above, cudaStream_t stream);
 
-/// The backward errors of inverses that are marked `as_stored`, from whose marks it is left what launch_sweep() says of
-/// all others.
+/// Judges inverses that are marked `as_stored`: their backward errors. Afterwards their marks say what launch_sweep()
+/// says about all others.
 template <class T>
 cudaError_t launch_judge_stored_inverse(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
                                         double resolve_above, cudaStream_t stream);
 
-/// Backward errors and reciprocal condition numbers, if they are not null, of inverses whose info is 0; NaN of all
-/// others. The marks are settled afterwards.
+/// Stores backward errors and reciprocal condition numbers, if they are not null, of inverses with status 0; all others
+/// get NaN. Afterwards the marks are settled.
 template <class T>
 cudaError_t launch_judge_inverse(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
                                  SystemsToDo which, cudaStream_t stream);
 
-/// Takes what the others have left, and puts the answers of nearby matrices in place of those whose pivots lie below
-/// the floor, which is not 0. `workspace`: of pivot_repair_bytes(), or null, where the matrices find room in shared
-/// memory.
+/// Takes the results of the other kernels, and replaces the answers of systems with pivots below the floor by those of
+/// nearby matrices. The floor is not 0. `workspace` has pivot_repair_bytes() bytes; it is null if the matrices fit into
+/// shared memory.
 template <class T>
 cudaError_t launch_pivot_repair(const SpdBatch<T>& batch, const SpdSolution<T>& solution, double pivot_floor,
                                 std::byte* workspace, cudaStream_t stream);
 std::size_t pivot_repair_bytes(int n, std::int64_t count);
-/// Whether they find none on the current device.
+/// Returns whether the matrices do not fit into the shared memory of the current device.
 bool pivot_repair_needs_workspace(int n);
 
 }  // namespace smallbatch

@@ -1,4 +1,4 @@
-// What launch_spd_solve() launches, in which order, and what it keeps in its workspace.
+// The order of kernels in launch_spd_solve(), and the contents of its workspace.
 #include "core/error.hpp"
 #include "solvers/cuda/kernels.cuh"
 #include "solvers/spd_solver.cuh"
@@ -8,10 +8,10 @@ namespace smallbatch {
 
 namespace {
 
-constexpr std::size_t alignment = 256;  // of the workspace, and of what lies in it
+constexpr std::size_t alignment = 256;  // of the workspace, and of the arrays in it
 
-/// What kernels leave to each other: a mark for each system. Or, of systems of more than 64 rows, the matrices whose
-/// pivots are raised, where the device has no room for them.
+/// Data that kernels leave to each other: a mark for each system. For systems of more than 64 rows, the workspace holds
+/// matrices with raised pivots instead, if the device has no room for them.
 struct Workspace {
   Workspace(const SpdShape& shape, std::int64_t count, const SpdOptions& options, std::byte* begin) {
     if (is_wide(shape.n)) {
@@ -38,8 +38,9 @@ cudaError_t launch_inverse(const SpdBatch<T>& batch, const SpdSolution<T>& solut
     return status != cudaSuccess || !judged ? status
                                             : launch_judge_inverse(batch, solution, marks, SystemsToDo::all, stream);
   }
-  // What the sweep has answered badly is inverted again, if `automatic` is to decide; and where the sweep is in tiles,
-  // in no more precision than they have: its errors grow faster with the condition than those of Gauss-Jordan.
+  // With `automatic`, inverses that the sweep answered badly are inverted again. A sweep of doubles in tiles is checked
+  // with every method, because it has no higher precision to compute in. Its errors grow faster with the condition
+  // number than those of Gauss-Jordan.
   constexpr bool single = sizeof(T) == sizeof(float);
   constexpr double roundoff = single ? 0x1p-24 : 0x1p-53;
   const bool decides = method == SpdMethod::automatic || (!single && is_swept_in_tiles<T>(batch.shape.n));
@@ -54,7 +55,7 @@ cudaError_t launch_inverse(const SpdBatch<T>& batch, const SpdSolution<T>& solut
   return status;
 }
 
-/// The batch as the table sees it.
+/// Returns the batch as the table sees it.
 template <class T>
 SolveRequest request_of(const SpdBatch<T>& batch, const SpdSolution<T>& solution) {
   const SpdShape& shape = batch.shape;
@@ -97,7 +98,7 @@ cudaError_t launch_ldlt(const SpdBatch<T>& batch, const SpdSolution<T>& solution
   return launch_general_ldlt(batch, solution, marks, SystemsToDo::unsettled, stream);
 }
 
-/// The reciprocal condition numbers alone, and the status of what has none.
+/// Computes only the reciprocal condition numbers, and the status of systems that have none.
 template <class T>
 cudaError_t launch_rcond(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks, cudaStream_t stream) {
   SpdBatch<T> matrices = batch;
@@ -110,7 +111,7 @@ cudaError_t launch_rcond(const SpdBatch<T>& batch, const SpdSolution<T>& solutio
   return launch_ldlt(matrices, numbers, marks, stream);
 }
 
-/// Solutions by Gauss-Jordan elimination, which has no factors that could say rcond: that is from those of L D L^T.
+/// Solves by Gauss-Jordan elimination. It has no factors to get rcond from, so rcond comes from L D L^T.
 template <class T>
 cudaError_t launch_by_gauss_jordan(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
                                    cudaStream_t stream) {
@@ -124,15 +125,15 @@ cudaError_t launch_by_gauss_jordan(const SpdBatch<T>& batch, const SpdSolution<T
   return status;
 }
 
-/// Whether solutions are by Gauss-Jordan elimination: more than 32 rows in double precision would take more registers
-/// than there are.
+/// Returns whether solutions come from Gauss-Jordan elimination. More than 32 rows in double precision would need more
+/// registers than there are.
 template <class T>
 bool by_gauss_jordan(const SpdShape& shape, const SpdOptions& options) {
   return options.method == SpdMethod::gauss_jordan && !shape.determinant_only &&
          (shape.n <= 32 || sizeof(T) == sizeof(float));
 }
 
-/// Whether check() throws no Error.
+/// Returns whether check() throws no Error.
 template <class Check>
 bool passes(const Check& check) {
   try {
@@ -143,7 +144,7 @@ bool passes(const Check& check) {
   return true;
 }
 
-/// What kernels may be told; they read b while x is written.
+/// Returns whether kernels accept these arguments. Kernels read b while they write x, so x must not be b.
 template <class T>
 bool is_valid(const SpdBatch<T>& batch, const SpdSolution<T>& solution, const SpdOptions& options) {
   if (!passes([&] { check_spd_batch(batch, solution); })) return false;

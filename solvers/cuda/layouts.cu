@@ -1,7 +1,7 @@
-// The copies of layouts.hpp on the device. A warp takes a matrix, its lanes the numbers in canonical order, one after
-// the other: canonical memory is accessed in whole lines, the caller's in as many as its layout asks for, whose other
-// numbers come soon. Where matrices are closer together than their elements, a warp takes 32 of them, a lane each: then
-// it is the caller's memory that is accessed in whole lines.
+// The copies of layouts.hpp on the device. A warp copies one matrix, and its lanes copy consecutive numbers in
+// canonical order. Canonical memory is accessed in whole lines. The caller's memory is accessed in as many lines as its
+// layout needs; other numbers of those lines are soon needed, too. If matrices are closer together than their elements,
+// a warp takes 32 matrices, one per lane. Then the caller's memory is accessed in whole lines.
 #include "core/error.hpp"
 #include "solvers/layout_copy.hpp"
 #include "solvers/layouts.cuh"
@@ -31,7 +31,7 @@ __global__ void __launch_bounds__(warp_lanes* block_warps) copy_within_matrices(
 
 template <class M, class C>
 __global__ void __launch_bounds__(warp_lanes* block_warps) copy_across_matrices(LayoutCopy<M, C> copy) {
-  // Blocks take 32 matrices each, their warps every eighth row.
+  // A block takes 32 matrices; each of its warps takes every eighth row.
   for (std::int64_t first = std::int64_t{blockIdx.x} * warp_lanes; first < copy.count;
        first += std::int64_t{gridDim.x} * warp_lanes) {
     const std::int64_t k = first + threadIdx.x;
@@ -41,7 +41,7 @@ __global__ void __launch_bounds__(warp_lanes* block_warps) copy_across_matrices(
   }
 }
 
-/// `plan()`: what is to be done, or an Error.
+/// Launches the copy that plan() returns. An Error of plan() becomes cudaErrorInvalidValue.
 template <class Plan>
 cudaError_t launch(const Plan& plan, cudaStream_t stream) {
   try {
@@ -49,7 +49,7 @@ cudaError_t launch(const Plan& plan, cudaStream_t stream) {
     if (copy.count == 0) return cudaSuccess;
     constexpr std::int64_t max_blocks = 1 << 16;
     const bool across = copy.across_matrices();
-    const int matrices = across ? warp_lanes : block_warps;  // of a block at a time
+    const int matrices = across ? warp_lanes : block_warps;  // for a block at a time
     const auto blocks = static_cast<unsigned>(std::min(max_blocks, (copy.count + matrices - 1) / matrices));
     const dim3 threads(warp_lanes, block_warps);
     if (across)

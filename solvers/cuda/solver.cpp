@@ -1,5 +1,5 @@
-// The cuda plan: owns a stream and device memory, copies systems in, launches spd_solver.cuh, copies the results out. A
-// batch that does not fit into the free memory is worked through in pieces.
+// The cuda plan. It owns a stream and device memory, copies systems in, launches spd_solver.cuh, and copies results
+// out. A batch that does not fit into the free memory is processed in pieces.
 #include <algorithm>
 
 #include "core/device.hpp"
@@ -16,7 +16,7 @@ namespace {
 
 class CudaSpdSolver final : public SpdSolver {
  public:
-  /// The caller has made `device` current for the time of construction.
+  /// Makes a solver. The caller makes `device` current during construction.
   CudaSpdSolver(int device, const SpdOptions& options) : device_(device), options_(options) {}
   void solve(const SpdBatch<float>& batch, const SpdSolution<float>& solution) override { run(batch, solution); }
   void solve(const SpdBatch<double>& batch, const SpdSolution<double>& solution) override { run(batch, solution); }
@@ -34,7 +34,7 @@ class CudaSpdSolver final : public SpdSolver {
   [[nodiscard]] double kernel_seconds() const override { return kernel_seconds_; }
 
  private:
-  static constexpr std::size_t alignment = 256;  // of each array in the memory
+  static constexpr std::size_t alignment = 256;  // of each array in the device memory
 
   template <class T>
   void run(const SpdBatch<T>& batch, const SpdSolution<T>& solution) {
@@ -55,7 +55,7 @@ class CudaSpdSolver final : public SpdSolver {
     const auto number_bytes = static_cast<std::size_t>(bytes_of_numbers(scalar_type_of<T>, shape));
     constexpr std::size_t arrays = 6 + spd_number_count<T>;  // A, b, sizes, x, info, the workspace and the numbers
     const auto workspace_bytes = [&](std::int64_t count) { return spd_workspace_bytes<T>(shape, count, options_); };
-    const bool one_a = batch.a_stride == 0, one_b = batch.b_stride == 0;  // for all systems
+    const bool one_a = batch.a_stride == 0, one_b = batch.b_stride == 0;  // shared by all systems
     const std::size_t shared = (one_a ? a_bytes : 0) + (one_b ? b_bytes : 0);
     const std::size_t size_bytes = batch.sizes != nullptr ? sizeof(std::int32_t) : 0;
     const std::size_t per_system = (one_a ? 0 : a_bytes) + (one_b ? 0 : b_bytes) + size_bytes + x_bytes + number_bytes;
@@ -164,7 +164,7 @@ class CudaSpdSolver final : public SpdSolver {
     const bool one_factor = batch.factors_stride == 0, one_b = batch.b_stride == 0;
     const auto factors_bytes = static_cast<std::size_t>(shape.matrix_size()) * sizeof(T);
     const auto b_bytes = static_cast<std::size_t>(shape.rhs_size()) * sizeof(T);
-    constexpr std::size_t info_bytes = sizeof(std::int32_t), arrays = 5;  // factors, b, x and two of info
+    constexpr std::size_t info_bytes = sizeof(std::int32_t), arrays = 5;  // factors, b, x and two arrays of info
     const auto needed = [&](std::int64_t count) {
       const std::size_t each = (one_factor ? 0 : factors_bytes) + (one_b ? 1 : 2) * b_bytes + 2 * info_bytes;
       return static_cast<std::size_t>(count) * each + factors_bytes + b_bytes + arrays * alignment;
@@ -205,42 +205,45 @@ class CudaSpdSolver final : public SpdSolver {
     stream_.synchronize();
   }
 
-  /// Systems that the device takes at once, of `count`; makes the memory large enough for them. needed(systems): bytes.
+  /// Returns how many of `count` systems the device takes at a time, and makes the memory large enough for them. The
+  /// function needed(systems) returns bytes.
   template <class Needed>
   std::int64_t piece_size(std::int64_t count, Needed&& needed) {
     if (needed(count) <= capacity_) return count;
     std::size_t free_bytes = 0, total_bytes = 0;
     check(cudaMemGetInfo(&free_bytes, &total_bytes));
-    // memory_ is given back before it grows. Another plan may do the same now, and an eighth each stays free.
+    // memory_ is given back before it grows, so its bytes count as free. Another plan may do the same at the same time,
+    // and an eighth of the memory each stays free.
     const std::size_t usable = std::max(capacity_, (free_bytes + capacity_) / 8 * 3);
-    std::int64_t piece = 1, too_many = count + 1;  // at least one, should there be no memory for it
+    std::int64_t piece = 1, too_many = count + 1;  // at least one system, even if there is no memory for it
     while (too_many - piece > 1) {
       const std::int64_t middle = piece + (too_many - piece) / 2;
       (needed(middle) <= usable ? piece : too_many) = middle;
     }
     if (const std::size_t wanted = std::max(capacity_, needed(piece)); wanted > capacity_) {
-      capacity_ = 0;  // should there be no memory of that size
+      capacity_ = 0;  // stays 0 if there is no memory of that size
       (void)memory_.reserve<std::byte>(wanted);
       capacity_ = wanted;
     }
     return piece;
   }
 
-  /// Systems of `bytes` bytes each, `step` numbers apart on the host, one right after the other on the device.
+  /// Copies systems of `bytes` bytes each to the device. On the host they are `step` numbers apart; on the device they
+  /// follow each other without gaps.
   template <class T>
   void copy_systems(T* to, std::size_t bytes, const T* from, std::int64_t step, std::int64_t count) const {
     check(cudaMemcpy2DAsync(to, bytes, from, static_cast<std::size_t>(step) * sizeof(T), bytes,
                             static_cast<std::size_t>(count), cudaMemcpyHostToDevice, stream_.get()));
   }
 
-  /// And back.
+  /// Copies systems back to the host.
   template <class T>
   void copy_back(T* to, std::int64_t step, const T* from, std::size_t bytes, std::int64_t count) const {
     check(cudaMemcpy2DAsync(to, static_cast<std::size_t>(step) * sizeof(T), from, bytes, bytes,
                             static_cast<std::size_t>(count), cudaMemcpyDeviceToHost, stream_.get()));
   }
 
-  /// Hands out arrays of the device's memory, one after the other.
+  /// Hands out arrays in the device's memory, one after the other.
   struct Carver {
     std::byte* free;
     std::byte* operator()(std::size_t bytes) {
@@ -262,7 +265,7 @@ class CudaSpdSolver final : public SpdSolver {
 }  // namespace
 
 std::unique_ptr<SpdSolver> make_cuda_spd_solver(int device, const SpdOptions& options) {
-  (void)cuda_device(device);  // throws where there is none
+  (void)cuda_device(device);  // throws if there is no such GPU
   const DeviceGuard guard(device);
   return std::make_unique<CudaSpdSolver>(device, options);
 }

@@ -1,9 +1,9 @@
-// What the GPU kernels of this room share: their arguments, exact powers of two, reductions over the lanes of a system,
-// and how they are launched. Private to solvers/*.cu. One file, because every kernel needs nearly all of it.
+// Shared parts of this room's GPU kernels: arguments, exact powers of two, reductions over the lanes of a system, and
+// launches. Private to solvers/*.cu. It is one file because every kernel needs nearly all of it.
 //
-// G neighbouring lanes share a system, which is padded with identity rows to N x N, N = 8, 16, 32 or 64; rows are dealt
-// out in turn, lane l owns the rows G u + l, u = 0 .. N/G - 1, which keeps all lanes busy until the end of an
-// elimination. common/tile.cuh keeps lower triangles in registers.
+// G neighbouring lanes share a system, which is padded with identity rows to N x N, N = 8, 16, 32 or 64. Rows are dealt
+// out in turn: lane l owns the rows G u + l, u = 0 .. N/G - 1. This keeps all lanes busy until the end of an
+// elimination. Lower triangles in registers are in common/tile.cuh.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -27,30 +27,31 @@ namespace {
 constexpr unsigned whole_warp = 0xffffffffU;
 constexpr int warp_lanes = 32;
 
-/// Everything a kernel is told.
+/// All arguments of a kernel.
 template <class T>
 struct Arguments {
   const T* a;
   const T* b;
-  SpdSolution<T> to;  ///< x_stride: in numbers, not `tight`
+  SpdSolution<T> to;  ///< x_stride is in numbers, never `tight`
   std::int64_t count, a_step, b_step;
-  unsigned tasks;  ///< spans of systems that a warp takes, or looks through, at a time
+  unsigned tasks;  ///< spans of systems; a warp takes, or looks through, one span at a time
   int n, nrhs;
   Storage storage;
   bool inverse;
-  bool pivot_numbers;    ///< numbers that the pivots give are wanted
+  bool pivot_numbers;    ///< numbers are wanted that come from the pivots
   bool vectors;          ///< matrices may be copied in pieces of 16 bytes
-  Mark* marks;           ///< of each system, in the workspace
-  bool marked = false;   ///< work on systems alone that are marked unsettled
-  T resolve_above = -1;  ///< mark systems unsettled that were solved with a larger backward error; negative: none
-  int once = 1;          ///< 1, but not to the compiler
-  int span = 0;          ///< systems of a task
-  const std::int32_t* sizes = nullptr;  ///< of each system; null: all have n rows
-  int kept_step = 0;                    ///< numbers from one system to the next in shared memory, as they are stored
-  int kept_pitch = 0;                   ///< from one row to the next there, where these are whole pieces
+  Mark* marks;           ///< one per system, in the workspace
+  bool marked = false;   ///< work only on systems that are marked unsettled
+  T resolve_above = -1;  ///< mark solved systems with a larger backward error as unsettled; negative: none
+  int once = 1;          ///< always 1, but the compiler does not know
+  int span = 0;          ///< systems in a task
+  const std::int32_t* sizes = nullptr;  ///< one per system; null: all have n rows
+  int kept_step = 0;                    ///< numbers from one system to the next in shared memory, for matrices kept as
+                                        ///< they are stored
+  int kept_pitch = 0;                   ///< numbers from one row to the next there, if rows are whole pieces
 };
 
-/// Where matrices lie that are `step` numbers apart.
+/// Addresses of matrices that are `step` numbers apart.
 template <class T>
 struct Strided {
   const T* first;
@@ -58,7 +59,7 @@ struct Strided {
   __device__ __forceinline__ const T* operator()(int s) const { return first + s * step; }
 };
 
-/// Rows of a system; negative where its size is out of range.
+/// Returns the rows of a system; negative if its size is out of range.
 template <class T>
 __device__ __forceinline__ int rows_of(const Arguments<T>& args, std::int64_t system) {
   if (args.sizes == nullptr) return args.n;
@@ -71,7 +72,7 @@ struct Traits;
 template <>
 struct Traits<float> {
   static constexpr int exponent_bias = 127, mantissa_bits = 23;
-  // Exponents that need no scaling; of diagonals in lower triangles far_bits() decides.
+  // Exponents within these windows need no scaling. For diagonals of lower triangles, far_bits() decides instead.
   static constexpr int diagonal_window = 20, rhs_window = 40;
   static constexpr float eps = 0x1p-23F;
 };
@@ -82,16 +83,16 @@ struct Traits<double> {
   static constexpr double eps = 0x1p-52;
 };
 
-/// The most rows of systems that one lane can solve alone, and whose rcond is exact.
+/// The largest number of rows that one lane can solve alone, with an exact rcond.
 template <class T>
 inline constexpr int rows_of_lanes = sizeof(T) == sizeof(float) ? 16 : 12;
 static_assert(spd_rcond_is_exact_up_to <= rows_of_lanes<double>);
 
-/// How systems of N rows are dealt out to the lanes of a warp.
+/// The distribution of systems with N rows over the lanes of a warp.
 template <class T, int N, int Lanes>
 struct Dealt {
   static constexpr int size = N;
-  static constexpr int lanes = Lanes;                   // G
+  static constexpr int lanes = Lanes;                   // G in formulas
   static constexpr int rows = (N + lanes - 1) / lanes;  // per lane
   static constexpr int systems = warp_lanes / lanes;    // per warp
   static constexpr int piece = 16 / sizeof(T);          // numbers in a 16-byte access
@@ -102,7 +103,7 @@ struct alignas(sizeof(T) * Count) Vector {
   T value[Count];
 };
 
-/// step(0), step(1), ..., step(Count - 1), with constants as arguments: unrolled however long the steps are.
+/// Calls step(0), step(1), ..., step(Count - 1) with constants as arguments: unrolled, however long the steps are.
 template <int Count, class Step>
 __device__ __forceinline__ void unrolled(Step&& step) {
   [&]<int... K>(std::integer_sequence<int, K...>) __attribute__((always_inline)) {
@@ -116,13 +117,13 @@ __device__ __forceinline__ T shuffle(T value, int lane, int width) {
   return __shfl_sync(whole_warp, value, lane, width);
 }
 
-/// The same number, but new to the compiler: what is computed from it is not computed before the loop around, to be
-/// kept in registers all the way.
+/// Returns the same number, but hides that from the compiler. Results computed from it are then not moved out of the
+/// surrounding loop, where they would occupy registers throughout.
 __device__ __forceinline__ int fresh(int value) {
   asm volatile("" : "+r"(value));
   return value;
 }
-/// The same for 64 bits.
+/// Returns the same 64-bit value, hidden from the compiler like in fresh().
 __device__ __forceinline__ std::int64_t renewed(std::int64_t value) {
   asm volatile("" : "+l"(value));
   return value;
@@ -133,7 +134,7 @@ __device__ __forceinline__ T* renewed(T* value) {
   return value;
 }
 
-/// Keeps the compiler from postponing what leads to `value`, and from keeping its operands in registers until then.
+/// Stops the compiler from postponing the computation of `value` and keeping its operands in registers until then.
 __device__ __forceinline__ void now(float& value) { asm volatile("" : "+f"(value)); }
 __device__ __forceinline__ void now(double& value) { asm volatile("" : "+d"(value)); }
 template <class T, int Rows, int Columns>
@@ -144,15 +145,16 @@ __device__ __forceinline__ void now(T (&values)[Rows][Columns]) {
     for (int column = 0; column < Columns; ++column) now(values[row][column]);
 }
 
-/// A loop that turns once, which the compiler does not know: across it, it does not mix instructions. In long unrolled
-/// code it would put off much arithmetic until later, with operands in registers that are not there. once: 1.
+/// Runs `body` in a loop with one turn, where the compiler does not know the number of turns. It therefore does not mix
+/// instructions across the loop. In long unrolled code, mixing would postpone much arithmetic, with operands in
+/// registers that do not exist. `once` is 1.
 template <class Body>
 __device__ __forceinline__ void apart(int& once, Body&& body) {
 #pragma unroll 1
   do body();
   while (--once > 0);
 }
-/// The same where the registers for what is mixed would not suffice.
+/// Runs `body` like apart() on GPUs with too few registers for mixed instructions, and directly on others.
 template <class Body>
 __device__ __forceinline__ void apart_elsewhere(int once, Body&& body) {
   if constexpr (registers_suffice())
@@ -161,9 +163,9 @@ __device__ __forceinline__ void apart_elsewhere(int once, Body&& body) {
     apart(once, body);
 }
 
-/// 1/v, correctly rounded wherever v and 1/v are normal numbers: what __frcp_rn and __drcp_rn compute, without their
-/// branch for all the rest, whose call costs registers. Pivots of scaled systems are normal; any other value means
-/// failure.
+/// Returns 1/v, correctly rounded if v and 1/v are normal numbers. It computes what __frcp_rn and __drcp_rn do, without
+/// their branch for other numbers, because the call there costs registers. Pivots of scaled systems are normal; any
+/// other value means failure.
 __device__ __forceinline__ float reciprocal(float v) {
   float y;
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(v));
@@ -177,11 +179,11 @@ __device__ __forceinline__ double reciprocal(double v) {
   return fma(y, fma(-v, y, 1.0), y);
 }
 
-/// floor(log2 |v|); -bias where v is zero or subnormal.
+/// Returns floor(log2 |v|), or -bias if v is zero or subnormal.
 __device__ inline int exponent_of(float v) { return ((__float_as_int(v) >> 23) & 255) - 127; }
 __device__ inline int exponent_of(double v) { return ((__double2hiint(v) >> 20) & 2047) - 1023; }
 
-/// 2^e, for e among the normal exponents.
+/// Returns 2^e, for e among the normal exponents.
 template <class T>
 __device__ T power_of_two(int e) {
   if constexpr (sizeof(T) == sizeof(float))
@@ -190,7 +192,7 @@ __device__ T power_of_two(int e) {
     return __hiloint2double((e + 1023) << 20, 0);
 }
 
-/// v 2^e in two steps, so that 2^e itself may lie outside the range of T.
+/// Returns v 2^e, computed in two steps, so that 2^e itself may be outside the range of T.
 template <class T>
 __device__ T scale(T v, int e) {
   constexpr int limit = 2 * (Traits<T>::exponent_bias - 1);
@@ -199,8 +201,8 @@ __device__ T scale(T v, int e) {
   return v * power_of_two<T>(half) * power_of_two<T>(e - half);
 }
 
-/// The exponent that brings v next to 1, among the normal exponents. Single precision input needs none: its norms and
-/// their products stay in the range of double.
+/// Returns the normal exponent that brings v next to 1. Single precision input needs no exponent: its norms and their
+/// products stay in the range of double.
 template <class T>
 __device__ int normalizing_exponent(T v) {
   if constexpr (sizeof(T) == sizeof(float))
@@ -209,13 +211,14 @@ __device__ int normalizing_exponent(T v) {
     return -min(Traits<T>::exponent_bias - 1, max(1 - Traits<T>::exponent_bias, exponent_of(v)));
 }
 
-/// Whether v is not zero and its magnitude lies beyond 2^+-window. (Not so for a NaN.)
+/// Returns whether v is not zero and its magnitude is outside 2^-window .. 2^window. (False for NaN.)
 template <class T>
 __device__ __forceinline__ bool is_far(T v, int window) {
   return abs(v) > power_of_two<T>(window) || (abs(v) < power_of_two<T>(-window) && v != 0);
 }
 
-/// Zero where a positive number lies near 1: between 2^-31 and 2^33, 2^-128 and 2^128 in double precision.
+/// Returns zero if a positive number is near 1: between 2^-31 and 2^33, or between 2^-128 and 2^128 in double
+/// precision.
 __device__ __forceinline__ unsigned far_bits(float v) {
   return ((static_cast<unsigned>(__float_as_int(v)) + (32U << 23)) ^ 0x40000000U) & 0xe0000000U;
 }
@@ -237,7 +240,7 @@ __device__ T infinity() {
   return static_cast<T>(__longlong_as_double(0x7ff0000000000000LL));
 }
 
-/// v = high + low, high a multiple of 2^-bits; |v| < 2^(51 - bits).
+/// A number v = high + low, where high is a multiple of 2^-bits; |v| < 2^(51 - bits).
 struct alignas(16) Halves {
   double high, low;
 };
@@ -248,14 +251,14 @@ __device__ __forceinline__ Halves halved(double v) {
   return {high, v - high};
 }
 
-/// A residual b - sum_j a_j x_j of numbers of type T in twice their precision. Of double precision: products of 21-bit
-/// halves add up without rounding where a and x are at most 2 in magnitude and the residual is below 2^9, and what the
-/// rest rounds is 2^-21 as much.
+/// A residual b - sum_j a_j x_j of numbers of type T, in twice their precision. In double precision, products of 21-bit
+/// halves add up without rounding, if a and x are at most 2 in magnitude and the residual is below 2^9. The remaining
+/// products are 2^-21 times as large, and so are their roundings.
 template <class T>
 struct Residual;
 template <>
 struct Residual<float> {
-  using Factor = double;  // x_j as it is kept for several residuals
+  using Factor = double;  // form of x_j that is kept for several residuals
   double sum;
   static __device__ __forceinline__ Factor factor(double x) { return x; }
   __device__ __forceinline__ explicit Residual(double b = 0) : sum(b) {}
@@ -273,9 +276,9 @@ struct Residual<double> {
     high = of_b.high, low = of_b.low;
   }
   __device__ __forceinline__ void subtract(double a, const Factor& x) { subtract(halved<bits>(a), x); }
-  /// The same for a times a power of two.
+  /// Subtracts the product of x and `a` times a power of two.
   __device__ __forceinline__ void subtract(double a, double factor, const Factor& x) {
-    constexpr double c = 1.5 * static_cast<double>(1LL << (52 - bits));  // as halved() has it
+    constexpr double c = 1.5 * static_cast<double>(1LL << (52 - bits));  // the constant of halved()
     const double of_a = __dsub_rn(fma(a, factor, c), c);
     subtract(Halves{of_a, fma(a, factor, -of_a)}, x);
   }
@@ -287,7 +290,7 @@ struct Residual<double> {
   [[nodiscard]] __device__ __forceinline__ double value() const { return high + low; }
 };
 
-/// The bits in which two numbers differ.
+/// Returns the bits in which two numbers differ.
 __device__ inline unsigned differing_bits(float a, float b) {
   return static_cast<unsigned>(__float_as_int(a) ^ __float_as_int(b));
 }
@@ -295,7 +298,7 @@ __device__ inline unsigned differing_bits(double a, double b) {
   return static_cast<unsigned>((__double2hiint(a) ^ __double2hiint(b)) | (__double2loint(a) ^ __double2loint(b)));
 }
 
-/// Any, sum or maximum over the `Width` neighbouring lanes that share a system. The whole warp calls.
+/// The disjunction, sum or maximum over the `Width` neighbouring lanes that share a system. The whole warp calls.
 template <int Width>
 __device__ bool any_of_group(bool value) {
   const unsigned lane = threadIdx.x % warp_lanes;
@@ -309,7 +312,7 @@ __device__ V sum_of_group(V value) {
   for (int step = Width / 2; step > 0; step /= 2) value += __shfl_xor_sync(whole_warp, value, step);
   return value;
 }
-/// The sum over the lanes of the system where each has a sum for each of its shares.
+/// Returns the sum over the lanes of the system, if each lane has one sum for each of its shares.
 template <class L, class V>
 __device__ __forceinline__ V sum_of_shares(const V (&of_share)[L::shares]) {
   constexpr int shares = L::shares;
@@ -330,7 +333,7 @@ __device__ V min_of_group(V value) {
   return -max_of_group<Width>(-value);
 }
 
-/// The sum of p[i] over the lanes of the system, in lane i; i < Width, a power of two up to G.
+/// Returns, in lane i, the sum of p[i] over the lanes of the system; i < Width, a power of two up to G.
 template <int G, int Width, class T>
 __device__ __forceinline__ T sum_for_each(int lane, T (&p)[Width]) {
 #pragma unroll
@@ -347,19 +350,20 @@ __device__ __forceinline__ T sum_for_each(int lane, T (&p)[Width]) {
   return p[0];
 }
 
-/// The first system of a task, which has `systems` of them: the last task begins where it ends with the batch, so that
-/// some are solved twice, alike. Computed again where it is asked for: matrices take the registers.
+/// Returns the first system of a task with `systems` systems. The last task ends with the batch, so some systems are
+/// solved twice, with equal results. It is computed again for each use, because matrices occupy the registers.
 template <int systems, class T>
 __device__ __forceinline__ std::int64_t first_of_task(const Arguments<T>& args, unsigned task) {
   return min(std::int64_t{static_cast<unsigned>(fresh(static_cast<int>(task)))} * systems, args.count - systems);
 }
-/// System `s` of a task; places behind the end of the batch repeat the last system. Computed again likewise.
+/// Returns system `s` of a task; places beyond the end of the batch repeat the last system. It is computed again for
+/// each use, because matrices occupy the registers.
 template <int systems, class T>
 __device__ __forceinline__ std::int64_t system_of_task(const Arguments<T>& args, unsigned task, int s) {
   return min(std::int64_t{static_cast<unsigned>(fresh(static_cast<int>(task)))} * systems + s, args.count - 1);
 }
 
-/// Whose work a lane does; computed again where it is asked for: the matrices take the registers.
+/// Returns the lane's position in its group. It is computed again for each use, because matrices occupy the registers.
 template <class L>
 __device__ __forceinline__ int own_lane() {
   return fresh(threadIdx.x) % L::lanes;
@@ -369,36 +373,36 @@ __device__ __forceinline__ int own_group() {
   return L::systems == 1 ? 0 : fresh(threadIdx.x) / L::lanes;
 }
 
-// launching
+// Launches.
 
-/// Lets the next kernel of the stream take the places of blocks that end, if it was launched ahead: it waits there
-/// until this one is done. To be called by all blocks, or by none.
+/// Lets the next kernel of the stream occupy the places of blocks that end. If that kernel was launched ahead, it waits
+/// there until this kernel is done. Either all blocks call this, or none.
 __device__ __forceinline__ void let_next_kernel_begin() {
   NV_IF_TARGET(NV_PROVIDES_SM_90, (asm volatile("griddepcontrol.launch_dependents;");))
 }
-/// Waits for the kernel before it in the stream, and sees what that has written. All blocks of a kernel that is
-/// launched ahead call it first of all.
+/// Waits for the previous kernel in the stream; its writes are then visible. In a kernel that is launched ahead, all
+/// blocks call this first.
 __device__ __forceinline__ void wait_for_kernel_before() {
   NV_IF_TARGET(NV_PROVIDES_SM_90, (asm volatile("griddepcontrol.wait;" ::: "memory");))
 }
-/// Whether kernels can be launched ahead: all code of this build waits.
+/// Returns whether kernels can be launched ahead, because all code of this build waits.
 constexpr bool code_can_wait() {
   for (const int architecture : {__CUDA_ARCH_LIST__})
     if (architecture < 900) return false;
   return true;
 }
 
-/// When a kernel may begin: when what the stream has before it is done, or already while the kernel before it ends.
+/// When a kernel may begin: after everything before it in the stream, or ahead, while the previous kernel ends.
 enum class Begin { after, ahead };
 
 template <class A>
 using Kernel = void (*)(A);
 
-/// The size that a system is padded to.
+/// Returns the size that a system is padded to.
 constexpr int padded_size(int n) { return n <= 8 ? 8 : n <= 16 ? 16 : n <= 32 ? 32 : 64; }
 
-/// A kernel for each padded size, of one warp per block, and the systems that it takes at a time. A: what they are
-/// told.
+/// A kernel for each padded size, and the number of systems that it takes at a time. A block is one warp. A is the type
+/// of the arguments.
 template <class T, class A = Arguments<T>>
 struct Kernels {
   struct OfSize {
@@ -408,12 +412,12 @@ struct Kernels {
   OfSize of8, of16, of32, of64;
 };
 
-/// Whether arrays, `step` numbers apart, lie at multiples of 16 bytes.
+/// Returns whether arrays that are `step` numbers apart begin at multiples of 16 bytes.
 template <class T>
 bool lies_in_pieces(const T* first, std::int64_t step) {
   return reinterpret_cast<std::uintptr_t>(first) % 16 == 0 && step * sizeof(T) % 16 == 0;
 }
-/// Whether the matrices do; and whether they fill their padded size as well.
+/// Return whether the matrices begin at multiples of 16 bytes, and whether they also fill their padded size.
 template <class T>
 bool lies_in_pieces(const SpdBatch<T>& batch) {
   return lies_in_pieces(batch.a, batch.a_step());
@@ -436,8 +440,8 @@ Arguments<T> arguments_of(const SpdBatch<T>& batch, const SpdSolution<T>& soluti
   return arguments;
 }
 
-/// Launches a kernel that takes `systems` systems at a time: a warp per block, which strides over the spans of the
-/// batch. max_blocks: of kernels that stride.
+/// Launches a kernel that takes `systems` systems at a time. A block is one warp, which strides over the spans of the
+/// batch. Use `max_blocks` for kernels that stride.
 template <class A>
 cudaError_t launch(Kernel<A> kernel, int systems, A arguments, cudaStream_t stream, unsigned max_blocks = 1 << 15,
                    std::size_t shared_bytes = 0, Begin begin = Begin::after) {
@@ -455,7 +459,7 @@ cudaError_t launch(Kernel<A> kernel, int systems, A arguments, cudaStream_t stre
   return cudaLaunchKernelExC(&config, reinterpret_cast<const void*>(kernel), parameters);
 }
 
-/// The same with the kernel for the padded size of the systems.
+/// Launches the kernel for the padded size of the systems.
 template <class T, class A>
 cudaError_t launch(const Kernels<T, A>& kernels, A arguments, cudaStream_t stream, unsigned max_blocks = 1 << 15,
                    Begin begin = Begin::after) {

@@ -1,12 +1,15 @@
-// A = L D L^T in the registers of a warp, and substitution with its factors. Private to solvers/cuda.
+// The factorization A = L D L^T in the registers of a warp, and substitution with its factors. Private to solvers/cuda.
 //
 // Step k takes the pivot d_k = a_kk and the column v_j = a_jk:
-//     l_j = v_j / d_k,  a_ji -= l_j v_i,  b_j -= l_j b_k        j >= i > k: n^3/6 multiply-adds
-// Lanes get the pivot by a shuffle, the shortest way from one step to the next; the column goes through shared memory,
-// from where a 16-byte broadcast feeds as many multiply-adds per element as a lane has rows. The column of step k + 1
-// is finished and published before the rest of step k, so one barrier per step suffices and its wait is hidden.
 //
-// Afterwards a[u][i] is l below the diagonal and 0 above it; on it are the pivots, if asked for, or zeros.
+//     l_j = v_j / d_k,  a_ji -= l_j v_i,  b_j -= l_j b_k        j >= i > k: n^3/6 multiply-adds
+//
+// A shuffle passes the pivot to all lanes, which is the shortest way from one step to the next. The column goes through
+// shared memory. A 16-byte broadcast from there feeds as many multiply-adds per element as a lane has rows. Column k +
+// 1 is finished and published before the rest of step k. One barrier per step therefore suffices, and its wait is
+// hidden.
+//
+// Afterwards a[u][i] is l below the diagonal and 0 above it. The diagonal has the pivots, if wanted, or zeros.
 #pragma once
 
 #include "solvers/cuda/common/tile.cuh"
@@ -15,7 +18,7 @@ namespace smallbatch {
 
 namespace {
 
-/// Keeps 1 / d in registers, of the lane's rows.
+/// Keeps 1 / d of the lane's rows in registers.
 template <class T, class L>
 struct ReciprocalsInRegisters {
   T (&inverse)[L::rows];
@@ -24,12 +27,12 @@ struct ReciprocalsInRegisters {
     if (lane == owner) inverse[slot] = reciprocal;
   }
 };
-/// Keeps nothing: where `general`, d is on the diagonal.
+/// Keeps nothing; with `general`, d is on the diagonal.
 struct PivotsOnTheDiagonal {
   template <int slot, class T>
   __device__ __forceinline__ void keep(int, int, T, T) const {}
 };
-/// Keeps d in shared memory, of all rows of the lane's system.
+/// Keeps d of all rows of the lane's system in shared memory.
 template <class T, class L>
 struct PivotsInMemory {
   T* pivots;
@@ -38,47 +41,50 @@ struct PivotsInMemory {
     if (lane == owner) pivots[L::lanes * slot + owner] = pivot;
   }
 };
-/// Keeps their signs alone, of all rows in every lane; the right-hand side is scaled by 1 / d at once. Of doubles,
-/// where reciprocals take registers that are missed.
+/// Keeps only the signs of d, for all rows in every lane. The right-hand side is multiplied by 1 / d at once. For
+/// double precision, where reciprocals would occupy registers that are needed.
 struct SignsOfPivots {
-  int& signs;  // negative: one of them was
+  int& signs;  // negative: a pivot was negative
   template <int slot>
   __device__ __forceinline__ void keep(int, int, double pivot, double) const {
-    signs = fresh(signs | __double2hiint(pivot));  // now, lest all pivots be kept
+    signs = fresh(signs | __double2hiint(pivot));  // computed now, so that the compiler does not keep all pivots
   }
 };
 
-/// No right-hand side is carried along.
+/// Stands for a right-hand side that is not carried along.
 struct NoRhs {};
 
-/// The elimination under way.
+/// State of an elimination.
 template <class T, class L, class Rhs, class Pivots>
 struct Elimination {
   T (&a)[L::rows][L::size];
   Rhs& b;  // becomes L^-1 b
   Pivots pivots;
-  T* column[2];  // of the lane's system, in shared memory
+  T* column[2];  // columns of the lane's system, in shared memory
   int lane;
-  T pivot;    // of the next step
-  T inverse;  // of that, where it is worked out early
+  T pivot;    // pivot of the next step
+  T inverse;  // reciprocal of that pivot, if computed early
 };
 
-/// Step k = G slot + owner, of which column `at` of `a` is the pivot column. Column c of the system lies in column
-/// c - k + at of `a` and, of columns that change, goes to c - k + at - shift. `next_owner` has the pivot row of the
-/// next step, in the slot after this one where `next_slot`. from, to: pivot columns such that row r, and r = k + 1 of
-/// the next, lies at the place r - k + at (- shift). width: of the last slot's rows from `at` - at % P on.
+/// Eliminates step k = G slot + owner; column `at` of `a` is the pivot column. Column c of the system is column c - k +
+/// at of `a`. A column that changes moves to c - k + at - shift. Lane `next_owner` has the pivot row of the next step,
+/// in the next slot if `next_slot`.
+///
+/// The pivot column `from` has row r at place r - k + at. The next pivot column `to` has row r at place r - k + at -
+/// shift. The width counts numbers in the last slot's rows from `at` - at % P on.
 template <class T, class L, int slot, int at, int shift, int width, bool general, bool Early, class Rhs, class Pivots>
 __device__ __forceinline__ void eliminate(Elimination<T, L, Rhs, Pivots>& e, int owner, bool next_slot, const T* from,
                                           T* to, T (&l)[L::rows]) {
   constexpr int G = L::lanes, P = L::piece;
   const T inverse = Early ? e.inverse : reciprocal(e.pivot);
   e.pivots.template keep<slot>(e.lane, owner, e.pivot, inverse);
-  __syncwarp();  // the column is complete; and that of the step before is read, whose place the next takes
+  __syncwarp();  // the column is complete, and the column of the previous step has been read: the next column takes its
+                 // place
 #pragma unroll
   for (int u = slot; u < L::rows; ++u) l[u] = e.a[u][at] * inverse;
   if (e.lane <= owner) l[slot] = 0;
   T kept = general && e.lane == owner ? e.pivot : l[slot];
-  if (general) now(kept);  // the pivots of other lanes are not kept for what is computed from it
+  if (general) now(kept);  // so that the compiler does not keep other lanes' pivots for what is computed from it
   T pivot_b = 0;
   if constexpr (!std::is_same_v<Rhs, NoRhs>) pivot_b = shuffle(e.b[slot], owner, G);
 #pragma unroll
@@ -116,18 +122,21 @@ __device__ __forceinline__ void eliminate(Elimination<T, L, Rhs, Pivots>& e, int
   l[slot] = kept;
 }
 
-/// L stays in the registers of `a`.
+/// Leaves L in the registers of `a`.
 struct ColumnsInRegisters {};
 
-/// Whether step k is kept apart, one in `Apart`; 0: none is.
+/// Whether step k is kept apart: every step with (k + 1) divisible by `Apart`; none if `Apart` is 0.
 template <int Apart, int k>
 inline constexpr bool is_apart = Apart > 0 && (k + 1) % (Apart > 0 ? Apart : 1) == 0;
 
-/// A = L D L^T; b becomes L^-1 b or, where signs alone are kept, D^-1 L^-1 b. The steps of the first `Turning` slots
-/// are a loop of two turns each: the rows turn in their registers, so that both turns are the same code. That keeps the
-/// code small enough for the instruction cache. Apart: one step in so many is kept apart from the others; 0: none is.
-/// Early: 1 / d of the next step is worked out beside what this step has left. pivots: where d or 1 / d is kept.
-/// columns: where L is; else than in `a`, all steps are in loops.
+/// Factors A = L D L^T. b becomes L^-1 b or, if only signs are kept, D^-1 L^-1 b.
+///
+/// - Turning: the steps of the first `Turning` slots are a loop of two turns each. The rows turn in their registers, so
+///   that both turns have the same code, which then fits into the instruction cache.
+/// - Apart: one step in `Apart` is kept apart from the others; 0: none.
+/// - Early: 1 / d of the next step is computed beside the rest of this step.
+/// - pivots: where d or 1 / d is kept.
+/// - columns: where L is kept; if that is not `a`, all steps are in loops.
 template <class L, int Turning, int Apart, bool general, bool Early = false, class T, class Memory, class Rhs,
           class Pivots, class Columns = ColumnsInRegisters>
 __device__ __forceinline__ void factor(int group, int lane, Memory& memory, T (&a)[L::rows][L::size], Rhs& b,
@@ -148,7 +157,7 @@ __device__ __forceinline__ void factor(int group, int lane, Memory& memory, T (&
     T done[L::rows][in_registers ? G : 4];
 #pragma unroll 1
     for (int turn = 0; turn < 2; ++turn) {
-      // Column base + H turn + c of the system lies in column base + c of `a`.
+      // Column base + H turn + c of the system is column base + c of `a`.
       unrolled<H>([&](auto step) __attribute__((always_inline)) {
         constexpr int t = step;
         constexpr bool last = t + 1 == H;
@@ -195,7 +204,7 @@ __device__ __forceinline__ void factor(int group, int lane, Memory& memory, T (&
       for (int u = slot; u < L::rows; ++u) a[u][k] = l[u];
     };
     if (general && sizeof(T) == sizeof(double) && k >= n)
-      return;  // rows of the identity (floats: the branch costs registers)
+      return;  // rows of the identity (with floats the branch would cost registers)
     if constexpr (is_apart<Apart, k>)
       apart(once, step);
     else
@@ -203,9 +212,9 @@ __device__ __forceinline__ void factor(int group, int lane, Memory& memory, T (&
   });
 }
 
-/// C columns b become L^-1 b. general: as of factor(), which else leaves zeros above the diagonal and on it. Nothing
-/// else is made of L here, neither zeros nor what is negative: the compiler would do it for all columns ahead, and keep
-/// both.
+/// Multiplies C columns b by L^-1. Without `general`, factor() has left zeros on and above the diagonal. No zeros or
+/// negative numbers are prepared from L here: the compiler would prepare them for all columns ahead, and keep both
+/// versions.
 template <class L, bool general, int C, class T>
 __device__ __forceinline__ void substitute_forward(int lane, const T (&a)[L::rows][L::size], T (&b)[C][L::rows],
                                                    int once) {
@@ -229,18 +238,19 @@ __device__ __forceinline__ void substitute_forward(int lane, const T (&a)[L::row
   });
 }
 
-/// C columns y, which are D^-1 L^-1 b, become x = L^-T y, slot by slot from the last. Within a slot each lane needs its
-/// column of L, which other lanes hold as rows: they exchange them through shared memory. (Its own row, if it were
-/// updated above the diagonal, too, would differ by rounding, and pivots near zero make much of that.)
+/// Solves C columns: y = D^-1 L^-1 b becomes x = L^-T y, slot by slot from the last. Within a slot each lane needs its
+/// column of L, but the lanes hold rows; they exchange them through shared memory. (A lane could keep its column by
+/// updating its row above the diagonal. That column would differ by rounding, which pivots near zero amplify.)
 ///
-/// Where a lane has the shares of two, `shares` slots are what one is to twice as many lanes: sums over what is below
-/// are made for all of them before the first is solved, and what one slot takes of the other is no such sum.
+/// If a lane has the shares of two lanes, `shares` slots correspond to one slot of twice as many lanes. Sums over the
+/// slots below are computed for all of them before the first is solved. Such a sum does not include the parts that
+/// these slots take from each other.
 template <class L, bool Apart, bool general, int C, class T, class Memory>
 __device__ __forceinline__ void substitute_back(int group, int lane, Memory& memory, const T (&a)[L::rows][L::size],
                                                 T (&y)[C][L::rows], int once) {
   constexpr int G = L::lanes, P = L::piece, width = G < 8 ? G : 8, shares = L::shares;
   constexpr int room = 2 * (G + L::systems * L::column_pitch);
-  // Rows that are exchanged at a time; systems lie G numbers further apart, for the banks' sake.
+  // Rows that are exchanged at a time; systems lie G numbers further apart to avoid bank conflicts.
   constexpr int block = L::systems * (width + 1) * G <= room ? width : 4, pitch = (block + 1) * G;
   static_assert(L::systems * pitch <= room);
   T* const rows = &memory.column[0][0] + group * pitch;
@@ -250,7 +260,7 @@ __device__ __forceinline__ void substitute_back(int group, int lane, Memory& mem
     else
       body();
   };
-  // The columns of slot s less what the slots from `below` on have of them.
+  // Subtracts from the columns of slot s what the slots from `below` on contribute.
   const auto subtract_sums = [&]<int s, int below>() __attribute__((always_inline)) {
     unrolled<G / width>([&](auto part) __attribute__((always_inline)) {
       constexpr int first = width * part;
@@ -267,7 +277,7 @@ __device__ __forceinline__ void substitute_back(int group, int lane, Memory& mem
               sum = u + shares >= L::rows ? l * y[c][u] : fma(l, y[c][u], sum);
             }
 #pragma unroll
-            for (int h = 0; h < shares; ++h) now(p[h][i]);  // rounded before it is added; the same in every kernel
+            for (int h = 0; h < shares; ++h) now(p[h][i]);  // rounded before it is added, like in every other kernel
           }
           T sum = 0;
           if constexpr (shares == 1) {
@@ -288,13 +298,13 @@ __device__ __forceinline__ void substitute_back(int group, int lane, Memory& mem
       });
     });
   };
-  // What the slot `to` has left less the rows of slot s.
+  // Subtracts the rows of slot s from what is left of slot `to`.
   const auto subtract_rows = [&]<int s, int to>() __attribute__((always_inline)) {
     unrolled<G / block>([&](auto part) __attribute__((always_inline)) {
       constexpr int first = G - block * (part + 1);
       if constexpr (G * s + first < L::size) {
         maybe_apart([&]() __attribute__((always_inline)) {
-          __syncwarp();  // what lay in the place of the rows has been read
+          __syncwarp();  // the rows' memory has been read
           if (block == G || lane / block == first / block) {
 #pragma unroll
             for (int i = 0; i < G; i += P) {
@@ -332,10 +342,10 @@ __device__ __forceinline__ void substitute_back(int group, int lane, Memory& mem
   });
 }
 
-/// Whether the lane's part of x is finite, as are the reciprocals of its pivots, which are positive.
+/// Returns whether the lane's part of x is finite, and its reciprocals of pivots are finite and positive.
 template <class T, int R>
 __device__ __forceinline__ bool are_answers(const T (&x)[R], const T (&inverse)[R]) {
-  T zero = 0, least = inverse[0];  // zero becomes NaN where a number is not finite
+  T zero = 0, least = inverse[0];  // becomes NaN if a number is not finite
 #pragma unroll
   for (int u = 0; u < R; ++u) {
     zero = fma(inverse[u], T(0), fma(x[u], T(0), zero));
@@ -344,8 +354,8 @@ __device__ __forceinline__ bool are_answers(const T (&x)[R], const T (&inverse)[
   return zero == 0 && least > 0;
 }
 
-/// The same by the signs of all pivots: where a reciprocal is not finite, neither is x, and no pivot is infinite but
-/// after one that is not positive.
+/// Returns whether the lane's part of x is finite and all pivots are positive, by the signs of all pivots. If a
+/// reciprocal is not finite, x is not finite either. A pivot is infinite only after one that is not positive.
 template <class T, int R>
 __device__ __forceinline__ bool are_answers(const T (&x)[R], int signs) {
   T zero = 0;

@@ -1,4 +1,4 @@
-// How systems lie in the lanes of the kernels of L D L^T; measured to be best. Private to solvers/cuda.
+// The number of lanes per system in the kernels of L D L^T, as measured to be best. Private to solvers/cuda.
 #pragma once
 
 #include "solvers/cuda/common/tile.cuh"
@@ -7,8 +7,8 @@ namespace smallbatch {
 
 namespace {
 
-/// Kernels that take all systems have the lanes of those for plain systems: the order of their sums decides the
-/// last bits.
+/// Plan of the kernels that take all systems. They use as many lanes as the kernels of plain systems, because the order
+/// of sums decides the last bits.
 template <class T, int N>
 struct LdltPlan {
   static constexpr bool single = sizeof(T) == sizeof(float);

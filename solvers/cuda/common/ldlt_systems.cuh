@@ -1,5 +1,7 @@
-// What the general kernels of L D L^T share: which systems a warp works on, how they come into its registers, their
-// factors and their statuses. Private to solvers/cuda.
+// Shared parts of the general kernels of L D L^T: they choose a warp's systems, load them into registers, factor them
+// and decide their statuses.
+//
+// Private to solvers/cuda.
 #pragma once
 
 #include "solvers/cuda/common/ldlt_elimination.cuh"
@@ -12,15 +14,15 @@ namespace smallbatch {
 
 namespace {
 
-/// 2^t D b of the lane's system in registers, D where it is `far`; returns t, which is 0 unless D b lies far
-/// from 1. The whole warp calls.
+/// Scales the right-hand side of the lane's system in registers to 2^t D b; D is the identity unless the system is
+/// `far`. Returns t, which is 0 unless D b is far from 1. The whole warp calls.
 template <class T, class L>
 __device__ __forceinline__ int scale_rhs(const Arguments<T>& args, std::int64_t system, int lane, bool far,
                                          T (&b)[L::rows]) {
   constexpr int lowest = -4 * Traits<T>::exponent_bias;
   int top = lowest;
 #pragma unroll
-  for (int u = 0; u < L::rows; ++u) now(b[u]);  // nothing of this is prepared where it is not needed
+  for (int u = 0; u < L::rows; ++u) now(b[u]);  // so that nothing is prepared before it is needed
 #pragma unroll
   for (int u = 0; u < L::rows; ++u)
     if (b[u] != 0) top = max(top, exponent_of(b[u]) + scaling_exponent(args, system, L::lanes * u + lane, far));
@@ -32,29 +34,29 @@ __device__ __forceinline__ int scale_rhs(const Arguments<T>& args, std::int64_t 
   return shift;
 }
 
-/// The arguments of a launch for those systems alone that are marked.
+/// Returns the arguments of a launch for marked systems only.
 template <class T>
 Arguments<T> of_marked(Arguments<T> arguments) {
   arguments.marked = true;
   return in_spans(arguments);
 }
 
-/// The shared memory of a warp of the general kernels. What it keeps in mind of its systems lies here: the matrices
-/// take the registers.
+/// The shared memory of a warp in the general kernels. It also holds the data about the warp's systems, because the
+/// matrices occupy the registers.
 template <class T, class L>
 struct GeneralMemory {
   TileMemory<T, L> tile;
-  int count, next;                    // systems of the span that are to be done; the first that is not yet
-  std::uint16_t found[longest_span];  // where only some are: which, counted from the first of the span
-  std::int64_t systems[L::systems];   // the ones under way, one for each group of lanes
-  int rows[L::systems];               // how many they have
-  int used;                           // groups that have one of their own; the others repeat the last
-  std::int32_t states[L::systems];    // their statuses, as far as they are known
-  bool far[L::systems];               // whether they are scaled; not in registers, while there is a matrix in them
-  bool underflows[L::systems];        // whether a solution has underflowed
+  int count, next;                    ///< systems of the span to be solved; the first that is not yet solved
+  std::uint16_t found[longest_span];  ///< indices of those systems in the span, if only some are to be solved
+  std::int64_t systems[L::systems];   ///< the current systems, one for each group of lanes
+  int rows[L::systems];               ///< their rows
+  int used;                           ///< groups with a system; the others repeat the last system
+  std::int32_t states[L::systems];    ///< their statuses, as far as known
+  bool far[L::systems];               ///< whether they are scaled; not in registers while these hold a matrix
+  bool underflows[L::systems];        ///< whether a solution has underflowed
 };
 
-/// Whether the group's system is its own.
+/// Returns whether the group's system is its own, and not a repeated one.
 template <class T, class L>
 __device__ __forceinline__ bool is_own(const GeneralMemory<T, L>& memory) {
   return own_group<L>() < memory.used;
@@ -72,7 +74,7 @@ __device__ __forceinline__ int own_rows(const GeneralMemory<T, L>& memory) {
   return memory.rows[own_group<L>()];
 }
 
-/// Finds the systems of a span that are to be done: all, or those that are marked. The whole warp calls.
+/// Finds the systems of a span that are to be solved: all, or those that are marked. The whole warp calls.
 template <class T, class L>
 __device__ __forceinline__ void find_systems(const Arguments<T>& args, unsigned task, GeneralMemory<T, L>& memory) {
   const std::int64_t first = std::int64_t{task} * args.span;
@@ -103,12 +105,12 @@ __device__ __forceinline__ void find_systems(const Arguments<T>& args, unsigned 
   }
 }
 
-/// Gives each group of lanes one of the systems that were found; whether there were any left. The whole warp calls.
+/// Gives each group of lanes one of the found systems. Returns whether any were left. The whole warp calls.
 template <class T, class L>
 __device__ __forceinline__ bool choose_systems(const Arguments<T>& args, unsigned task, GeneralMemory<T, L>& memory) {
-  __syncwarp();  // the last systems are done with, and it is known which were found
+  __syncwarp();  // the previous systems are done, and the found systems are known
   const int first = memory.next, count = memory.count;
-  __syncwarp();  // that has been read
+  __syncwarp();  // first and count have been read
   if (first >= count) return false;
   if (const int group = static_cast<int>(threadIdx.x); group < L::systems) {
     const int k = min(first + group, count - 1);
@@ -126,7 +128,7 @@ __device__ __forceinline__ bool choose_systems(const Arguments<T>& args, unsigne
   return true;
 }
 
-/// Copies the matrices, smaller ones with rows of the identity. The whole warp calls.
+/// Copies the matrices, and pads smaller ones with rows of the identity. The whole warp calls.
 template <class T, class L>
 __device__ __forceinline__ void stage_systems(const Arguments<T>& args, GeneralMemory<T, L>& memory) {
   using Plain = PlainLayout<T, L::size, L::lanes>;
@@ -146,10 +148,10 @@ __device__ __forceinline__ void stage_systems(const Arguments<T>& args, GeneralM
   __syncwarp();  // the padding is complete
 }
 
-/// Right-hand side `column`, zeros where there is none, into shared memory. The whole warp calls.
+/// Copies right-hand side `column` into shared memory, or zeros if there is none. The whole warp calls.
 template <class T, class L>
 __device__ __forceinline__ void stage_column(const Arguments<T>& args, GeneralMemory<T, L>& memory, int column) {
-  __syncwarp();  // the right-hand side before has been read
+  __syncwarp();  // the previous right-hand side has been read
   const T* const from = args.b + own_system(memory) * args.b_step + column;
   T* const to = memory.tile.rhs + own_group<L>() * L::column_pitch + own_lane<L>();
 #pragma unroll
@@ -161,13 +163,14 @@ __device__ __forceinline__ void stage_column(const Arguments<T>& args, GeneralMe
   wait_for_copies();
 }
 
-/// The lower triangle of D A D, D where the system is far from 1, which is returned; and the status of the input.
-/// whole_blocks: the blocks on the diagonal are to be complete. The whole warp calls.
+/// Loads the lower triangle of D A D, and finds the status of the input. D is the identity unless the system is far
+/// from 1, which is returned. With `whole_blocks`, the diagonal blocks are complete. The whole warp calls.
 template <class T, class L, bool whole_blocks = false>
 __device__ __forceinline__ bool load_scaled(const Arguments<T>& args, GeneralMemory<T, L>& memory,
                                             T (&a)[L::rows][L::size]) {
-  unsigned bits = 0;                      // in which the triangles differ
-  const int thread = fresh(threadIdx.x);  // places in shared memory are not kept from one task to the next
+  unsigned bits = 0;                      // bits in which the triangles differ
+  const int thread = fresh(threadIdx.x);  // fresh, so that addresses in shared memory are not kept from one task to the
+                                          // next
   const T* const matrix = memory.tile.matrix[thread / L::lanes];
   load_rows<0, L::size, T, L>(matrix, thread / L::lanes, thread % L::lanes, a);
   if (args.storage == Storage::dense)
@@ -184,8 +187,8 @@ __device__ __forceinline__ bool load_scaled(const Arguments<T>& args, GeneralMem
   return far;
 }
 
-/// The staged right-hand side, 2^t D b where some system of the warp is scaled, which is returned. The whole warp
-/// calls.
+/// Loads the staged right-hand side, scaled to 2^t D b if any system of the warp is scaled. Returns whether that is so.
+/// The whole warp calls.
 template <class T, class L>
 __device__ __forceinline__ bool take_rhs(const Arguments<T>& args, GeneralMemory<T, L>& memory, bool far,
                                          T (&b)[L::rows], int& t) {
@@ -202,7 +205,7 @@ __device__ __forceinline__ bool take_rhs(const Arguments<T>& args, GeneralMemory
   return scaled;
 }
 
-/// Keeps d where right-hand sides are to come; where that is, is computed again each time.
+/// Keeps d in the memory of the right-hand sides to come. Its address is computed again for each use.
 template <class T, class L>
 struct PivotsInPlaceOfRhs {
   GeneralMemory<T, L>& memory;
@@ -215,20 +218,21 @@ struct PivotsInPlaceOfRhs {
   }
 };
 
-/// The factors, and what the pivots say; returns the first bad one. The whole warp calls.
+/// Factors the matrix and stores the numbers that come from the pivots. Returns the first bad pivot. The whole warp
+/// calls.
 template <bool general, class T, class L>
 __device__ __forceinline__ int factor_and_tell(Arguments<T>& args, GeneralMemory<T, L>& memory,
                                                T (&a)[L::rows][L::size], T (&inverse)[L::rows]) {
   const PivotsInPlaceOfRhs<T, L> kept{memory};
   NoRhs none;
   factor<L, 0, true, general>(own_group<L>(), own_lane<L>(), memory.tile, a, none, kept, args.n, args.once);
-  __syncwarp();  // the pivots are there
+  __syncwarp();  // the pivots are complete
   T pivots[L::rows];
 #pragma unroll
   for (int u = 0; u < L::rows; ++u) {
     const int row = L::lanes * u + own_lane<L>();
     pivots[u] = row < args.n ? kept.of_row(row) : T(1);
-    inverse[u] = reciprocal(pivots[u]);  // as the elimination has it; there it would take registers
+    inverse[u] = reciprocal(pivots[u]);  // computed as in the elimination, where keeping it would occupy registers
   }
   const int bad_pivot = first_bad_pivot<T, L>(own_lane<L>(), inverse);
   if (args.pivot_numbers)
@@ -237,12 +241,12 @@ __device__ __forceinline__ int factor_and_tell(Arguments<T>& args, GeneralMemory
   return bad_pivot;
 }
 
-/// The status, which is returned, and what it means for the answer: NaN where it is not 0. `bad`: a number of the
-/// lane's, or a pivot, is not what it should be. The whole warp calls.
+/// Stores and returns the status. If it is not 0, the answer becomes NaN. `bad` means that a number or a pivot of the
+/// lane is not usable. The whole warp calls.
 template <class T, class L>
 __device__ __forceinline__ std::int32_t settle(const Arguments<T>& args, GeneralMemory<T, L>& memory, bool bad,
                                                int bad_pivot) {
-  __syncwarp();  // what is known of the systems is there
+  __syncwarp();  // the data about the systems are complete
   std::int32_t status = memory.states[own_group<L>()];
   const bool tiny = memory.underflows[own_group<L>()];
   if (__any_sync(whole_warp, bad || tiny)) {

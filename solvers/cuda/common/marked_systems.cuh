@@ -1,4 +1,4 @@
-// Spans of systems, of which a warp does those that earlier kernels have marked: mostly none. Private to solvers/cuda.
+// Spans of systems; a warp solves those that earlier kernels have marked, mostly none. Private to solvers/cuda.
 #pragma once
 
 #include "solvers/cuda/common/device.cuh"
@@ -7,20 +7,20 @@ namespace smallbatch {
 
 namespace {
 
-constexpr int longest_span = 16 * warp_lanes;  // of systems that a warp looks through at a time
+constexpr int longest_span = 16 * warp_lanes;  // the most systems that a warp looks through at a time
 
-/// The arguments of a launch that looks for the few systems with work to do.
+/// Returns the arguments of a launch that looks for the few systems with work left.
 template <class T>
 Arguments<T> in_spans(Arguments<T> arguments) {
-  // The more systems, the more of them in a span; but not so many that few warps would have to do all the work.
+  // Spans grow with the number of systems, but stay short enough that the work is spread over many warps.
   constexpr std::int64_t warps = 2048;
   arguments.span = static_cast<int>(
       std::clamp<std::int64_t>(arguments.count / warps / warp_lanes * warp_lanes, warp_lanes, longest_span));
   return arguments;
 }
 
-/// Whether there is work in the span of a task: where systems are marked, a mark that is not `settled`. One look at 16
-/// of them a lane, with which most such launches end. The whole warp calls.
+/// Returns whether the span of a task has work: if systems are marked, a mark that is not `settled`. Each lane reads 16
+/// marks once; most such launches end with this. The whole warp calls.
 template <class T>
 __device__ __forceinline__ bool has_work(const Arguments<T>& args, unsigned task) {
   constexpr int of_lane = longest_span / warp_lanes;

@@ -1,4 +1,4 @@
-// The numbers of a system's answer that its pivots give. Private to solvers/cuda.
+// The numbers of a system's answer that come from its pivots. Private to solvers/cuda.
 #pragma once
 
 #include "solvers/cuda/common/device.cuh"
@@ -7,15 +7,15 @@ namespace smallbatch {
 
 namespace {
 
-/// Gathered over the pivots of one system, by the lanes that share it.
+/// Numbers gathered over the pivots of one system, by the lanes that share it.
 template <class T>
 struct PivotNumbers {
   T smallest = infinity<T>();
-  double mantissas = 1;  // of all pivots, multiplied; below 2^max_system_size
-  int exponents = 0;     // added
+  double mantissas = 1;  // product of the mantissas of all pivots; below 2^max_system_size
+  int exponents = 0;     // sum of the exponents of all pivots
   double log_determinant = 0;
 
-  /// The pivot of D A D, D with 2^exponent in this row; that of A is 2^(-2 exponent) as much.
+  /// Adds a pivot of D A D, where D has 2^exponent in this row. The pivot of A is 2^(-2 exponent) times as large.
   template <class Pivot>
   __device__ __forceinline__ void add(Pivot pivot, int exponent) {
     smallest = min(smallest, static_cast<T>(scale(pivot, -2 * exponent)));
@@ -23,13 +23,13 @@ struct PivotNumbers {
     mantissas *= __hiloint2double((__double2hiint(wide) & 0xfffff) | 0x3ff00000, __double2loint(wide));
     exponents += exponent_of(wide) - 2 * exponent;
   }
-  /// And those that another lane would have.
+  /// Adds the pivots that another lane would have.
   __device__ __forceinline__ void add(const PivotNumbers& other) {
     smallest = min(smallest, other.smallest);
     mantissas *= other.mantissas;
     exponents += other.exponents;
   }
-  /// The whole warp calls.
+  /// Combines the numbers of the lanes that share the system. The whole warp calls.
   template <int Lanes>
   __device__ __forceinline__ void combine() {
     constexpr double ln_2 = 0.693147180559945309417;
@@ -39,7 +39,7 @@ struct PivotNumbers {
     exponents = sum_of_group<Lanes>(exponents);
     log_determinant = log(mantissas) + exponents * ln_2;
   }
-  /// One lane calls.
+  /// Stores the numbers. One lane calls.
   __device__ __forceinline__ void store(const Arguments<T>& args, std::int64_t system, int repaired = 0,
                                         double perturbation = 0) const {
     if (args.to.smallest_pivot != nullptr) args.to.smallest_pivot[system] = smallest;
@@ -49,7 +49,7 @@ struct PivotNumbers {
   }
 };
 
-/// What is said of the pivots of a system without rows: those of an identity matrix.
+/// Stores the numbers of a system without rows: those of an identity matrix.
 template <class T>
 __device__ void store_no_pivots(const Arguments<T>& args, std::int64_t system) {
   PivotNumbers<T> none;
@@ -57,7 +57,7 @@ __device__ void store_no_pivots(const Arguments<T>& args, std::int64_t system) {
   none.store(args, system);
 }
 
-/// What is said of the pivots of a system that failed.
+/// Stores the numbers of a system that failed.
 template <class T>
 __device__ void forget_pivots(const Arguments<T>& args, std::int64_t system) {
   PivotNumbers<T> none;

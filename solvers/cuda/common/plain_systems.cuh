@@ -1,9 +1,9 @@
-// How the kernels of plain systems keep a warp's matrices in shared memory from the copy to the judgement, and how they
-// come there: whatever their size is up to N, however they are stored and wherever they lie. Private to solvers/cuda.
+// The layout of plain systems in shared memory, where a warp keeps its matrices from the copy to the judgement, and the
+// copies into it. Matrices may have any size up to N, any storage and any alignment. Private to solvers/cuda.
 //
-// A row is a whole number of 16-byte pieces. Where the pieces of a row are a power of two, they lie as in Tile; else
-// rows are an odd number of pieces apart, which serves the banks as well. What a matrix smaller than N leaves is filled
-// with rows of the identity.
+// A row is a whole number of 16-byte pieces. If the pieces in a row are a power of two, they lie as in Tile. Otherwise
+// rows are an odd number of pieces apart, which avoids bank conflicts equally well. A matrix smaller than N is filled
+// up with rows of the identity.
 #pragma once
 
 #include "solvers/cuda/common/tile.cuh"
@@ -12,8 +12,8 @@ namespace smallbatch {
 
 namespace {
 
-/// Shares: sums are in the order of so many times more lanes, as other kernels have them: lane l has the rows, and what
-/// becomes of them, of both l and l + Lanes.
+/// Layout of plain systems. Shares: sums are added in the order of `Shares` times more lanes, as in other kernels. With
+/// two shares, lane l has the rows, and their results, of both l and l + Lanes.
 template <class T, int N, int Lanes, int Shares = 1>
 struct PlainLayout : Tile<T, N, Lanes, false> {
   static constexpr int shares = Shares;
@@ -22,14 +22,14 @@ struct PlainLayout : Tile<T, N, Lanes, false> {
   static constexpr bool keyed = (pieces_per_row & (pieces_per_row - 1)) == 0 && N * pieces_per_row >= 8;
   static constexpr int row_pitch = (keyed ? pieces_per_row : pieces_per_row | 1) * piece;
   // Rows of neighbouring systems that are read together lie in different banks, and so do their columns.
-  static constexpr int apart = lanes == 8 && piece == 4 ? 2 : 4;  // pieces beyond a line
+  static constexpr int apart = lanes == 8 && piece == 4 ? 2 : 4;  // pieces beyond a whole line
   static constexpr int skew = lanes == 4 ? 4 / piece : 0;         // pieces, for every other system
   static constexpr int system_pieces = keyed ? N * pieces_per_row : (N * row_pitch / piece - apart + 7) / 8 * 8 + apart;
   static constexpr int begin(int system) { return (system * system_pieces + (keyed ? 0 : system / 2 * skew)) * piece; }
   static constexpr int numbers = begin(systems);
 };
 
-/// Element (row, column) of the matrix of `group`, whose memory is `matrix`.
+/// Returns element (row, column) of the matrix of `group`, with memory `matrix`.
 template <class L, class T>
 __device__ __forceinline__ T& kept(T* matrix, int group, int row, int column) {
   if constexpr (L::keyed)
@@ -38,7 +38,7 @@ __device__ __forceinline__ T& kept(T* matrix, int group, int row, int column) {
     return matrix[row * L::row_pitch + column];
 }
 
-/// Piece p of row G u + lane.
+/// Returns piece p of row G u + lane.
 template <class T, class L>
 __device__ __forceinline__ Vector<T, L::piece> kept_piece(const T* matrix, int group, int lane, int u, int p) {
   constexpr int G = L::lanes, P = L::piece;
@@ -51,13 +51,13 @@ __device__ __forceinline__ Vector<T, L::piece> kept_piece(const T* matrix, int g
   return *reinterpret_cast<const Vector<T, P>*>(from);
 }
 
-/// Whether the lane's row of slot u is one of the N.
+/// Returns whether the lane's row of slot u is one of the N rows.
 template <class L>
 __device__ __forceinline__ bool has_row(int lane, int u) {
   return L::size % L::lanes == 0 || L::lanes * (u + 1) <= L::size || L::lanes * u + lane < L::size;
 }
 
-/// The rows of the lower triangle; zeros where the lane has none.
+/// Loads the rows of the lower triangle; zeros for rows that the lane does not have.
 template <class T, class L>
 __device__ __forceinline__ void load_kept(const T* matrix, int group, int lane, T (&a)[L::rows][L::size]) {
   constexpr int P = L::piece;
@@ -78,8 +78,8 @@ __device__ __forceinline__ void load_kept(const T* matrix, int group, int lane, 
   });
 }
 
-/// visit(u, row, value) for all that lies above the diagonal, or on it, of the lane's columns: the element (row,
-/// G u + lane), which by symmetry is a[u][row].
+/// Visits the elements of the lane's columns on and above the diagonal. It calls visit(u, row, value) for element (row,
+/// G u + lane), which equals a[u][row] by symmetry.
 template <class T, class L, class Matrix, class Visit>
 __device__ __forceinline__ void visit_kept(Matrix* matrix, int group, int lane, Visit&& visit) {
   if constexpr (L::keyed) {
@@ -94,7 +94,7 @@ __device__ __forceinline__ void visit_kept(Matrix* matrix, int group, int lane, 
   }
 }
 
-/// Bits in which the triangles differ, in the lane's columns.
+/// Returns the bits in which the triangles differ, in the lane's columns.
 template <class T, class L>
 __device__ __forceinline__ unsigned kept_difference(const T* matrix, int group, int lane,
                                                     const T (&a)[L::rows][L::size]) {
@@ -104,16 +104,16 @@ __device__ __forceinline__ unsigned kept_difference(const T* matrix, int group, 
   return bits;
 }
 
-/// Puts the lower triangle above the diagonal as well. The whole warp calls.
+/// Copies the lower triangle to the upper triangle. The whole warp calls.
 template <class T, class L>
 __device__ __forceinline__ void mirror_kept(T* matrix, int group, int lane, const T (&a)[L::rows][L::size]) {
-  __syncwarp();  // all rows have been read, and what they have above the diagonal
+  __syncwarp();  // all rows have been read, including their elements above the diagonal
   visit_kept<T, L>(matrix, group, lane, [&](int u, int row, T& value) {
     if (u > row / L::lanes || lane > row % L::lanes) value = a[u][row];
   });
 }
 
-/// What lies above the diagonal in the blocks on it, from the lower triangle in shared memory.
+/// Fills the diagonal blocks above the diagonal, from the lower triangle in shared memory.
 template <class T, class L>
 __device__ __forceinline__ void mirror_blocks(const T* matrix, int group, int lane, T (&a)[L::rows][L::size]) {
   constexpr int G = L::lanes;
@@ -123,7 +123,7 @@ __device__ __forceinline__ void mirror_blocks(const T* matrix, int group, int la
   });
 }
 
-/// Starts to copy matrices of N rows, 16 bytes at a time. source(s): where system s of the warp lies.
+/// Starts to copy matrices of N rows, 16 bytes at a time. The address of the warp's system s is source(s).
 template <class T, class L, class Source>
 __device__ __forceinline__ void copy_pieces(Source&& source, T* memory) {
   constexpr int P = L::piece, per_row = L::pieces_per_row;
@@ -144,8 +144,8 @@ __device__ __forceinline__ void copy_pieces(Source&& source, T* memory) {
   }
 }
 
-/// The same of matrices with whole pieces in a row, of any size up to N; rows and columns beyond `size(s)` become
-/// zeros.
+/// Starts to copy matrices of any size up to N with whole pieces in a row, 16 bytes at a time. Rows and columns beyond
+/// `size(s)` become zeros.
 template <class T, class L, class Source, class Size>
 __device__ __forceinline__ void copy_row_pieces(const Arguments<T>& args, Source&& source, Size&& size, T* memory) {
   constexpr int P = L::piece, per_row = L::pieces_per_row;
@@ -168,7 +168,8 @@ __device__ __forceinline__ void copy_row_pieces(const Arguments<T>& args, Source
   }
 }
 
-/// The same row by row, for any storage, alignment and size; rows and columns beyond `size(s)` become zeros.
+/// Starts to copy matrices row by row, for any storage, alignment and size. Rows and columns beyond `size(s)` become
+/// zeros.
 template <class T, class L, class Source, class Size>
 __device__ __forceinline__ void copy_rows(const Arguments<T>& args, Source&& source, Size&& size, T* memory) {
   constexpr int width = L::size <= 4 ? 4 : L::size <= 8 ? 8 : L::size <= 16 ? 16 : 32;  // lanes for a row

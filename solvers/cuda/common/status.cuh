@@ -1,5 +1,5 @@
-// The exact status of a system, decided from its input in global memory by the lanes that share it; for the few systems
-// that need it. Private to solvers/*.cu.
+// The exact status of a system, decided from its input in global memory by the lanes that share it. Only few systems
+// need it. Private to solvers/*.cu.
 #pragma once
 
 #include "solvers/cuda/common/device.cuh"
@@ -8,13 +8,13 @@ namespace smallbatch {
 
 namespace {
 
-/// Element (i, j), j <= i where only the lower triangle is stored.
+/// Returns element (i, j). If only the lower triangle is stored, j <= i.
 template <class T>
 __device__ T element(const Arguments<T>& args, std::int64_t system, int i, int j) {
   return args.a[system * args.a_step + (args.storage == Storage::packed_lower ? i * (i + 1) / 2 : i * args.n) + j];
 }
 
-/// Whether a number of the right-hand sides is not finite. The whole warp calls.
+/// Returns whether a right-hand side has a number that is not finite. The whole warp calls.
 template <int Lanes, class T>
 __device__ bool rhs_not_finite(const Arguments<T>& args, std::int64_t system, int lane) {
   bool bad = false;
@@ -24,8 +24,8 @@ __device__ bool rhs_not_finite(const Arguments<T>& args, std::int64_t system, in
   return any_of_group<Lanes>(bad);
 }
 
-/// The status of the input of a system whose triangles differ: not finite before not symmetric before the right-hand
-/// sides, as core/systems.hpp orders them. The whole warp calls.
+/// Returns the status of the input of a system with differing triangles. The order of core/systems.hpp holds: not
+/// finite, then not symmetric, then the right-hand sides. The whole warp calls.
 template <int Lanes, class T>
 __device__ std::int32_t inspect(const Arguments<T>& args, std::int64_t system, int lane) {
   const int n = rows_of(args, system);
@@ -46,8 +46,8 @@ __device__ std::int32_t inspect(const Arguments<T>& args, std::int64_t system, i
   return bad ? info_matrix_not_finite : asymmetric ? info_matrix_not_symmetric : bad_rhs ? info_rhs_not_finite : 0;
 }
 
-/// The first pivot of the lane's system, counted from 1, that is not positive and finite; 0 where all are. Reciprocals
-/// of the pivots will do. The whole warp calls.
+/// Returns the first pivot of the lane's system, counted from 1, that is not positive and finite; 0 if there is none.
+/// Reciprocals of the pivots may be given instead. The whole warp calls.
 template <class T, class L>
 __device__ __forceinline__ int first_bad_pivot(int lane, const T (&pivots)[L::rows]) {
   int first = INT32_MAX;
@@ -59,8 +59,8 @@ __device__ __forceinline__ int first_bad_pivot(int lane, const T (&pivots)[L::ro
   return first == INT32_MAX ? 0 : first;
 }
 
-/// Why a system without a usable answer failed: `first_bad_pivot` (0: none) counts only where the input is finite, and
-/// what became of the answer, `otherwise`, only where the pivots are good. The whole warp calls.
+/// Returns why a system without a usable answer failed. The bad pivot (0: none) counts only if the input is finite. The
+/// status `otherwise`, which is that of the answer, counts only if the pivots are good. The whole warp calls.
 template <int Lanes, class T>
 __device__ std::int32_t explain_failure(const Arguments<T>& args, std::int64_t system, int first_bad_pivot, int lane,
                                         std::int32_t otherwise = info_result_not_finite) {
@@ -78,8 +78,8 @@ __device__ std::int32_t explain_failure(const Arguments<T>& args, std::int64_t s
                                 : otherwise;
 }
 
-/// The exponent of row `row` of the diagonal matrix D of powers of two that brings the diagonal of D A D next to 1
-/// where the system is `far`, and is 0 elsewhere.
+/// Returns the exponent of row `row` in a diagonal matrix D of powers of two. If the system is `far`, D brings the
+/// diagonal of D A D next to 1; otherwise the exponent is 0.
 template <class T>
 __device__ __forceinline__ int scaling_exponent(const Arguments<T>& args, std::int64_t system, int row, bool far) {
   if (!far || row >= rows_of(args, system)) return 0;
@@ -87,15 +87,15 @@ __device__ __forceinline__ int scaling_exponent(const Arguments<T>& args, std::i
   return diagonal > 0 ? -(exponent_of(diagonal) >> 1) : 0;
 }
 
-/// y_u times 2^exponent(u), a row of the lane's solution each; whether that loses more than a few roundings because T
-/// has no numbers that small. `place`: of the lane in shared memory, L::lanes numbers apart: the matrix takes the
-/// registers. The whole warp calls.
+/// Multiplies y_u by 2^exponent(u); each y_u is a row of the lane's solution. Returns whether this loses more than a
+/// few roundings because T has no numbers that small. The lane's rows go through shared memory at `place`, L::lanes
+/// numbers apart, because the matrix occupies the registers. The whole warp calls.
 template <class T, class L, class Exponent>
 __device__ __forceinline__ bool rescale(T (&y)[L::rows], T* place, Exponent&& exponent) {
 #pragma unroll
   for (int u = 0; u < L::rows; ++u) place[L::lanes * u] = y[u];
   constexpr int lowest = -8 * Traits<T>::exponent_bias;
-  int top = lowest;  // of the largest
+  int top = lowest;  // exponent of the largest result
 #pragma unroll 1
   for (int u = 0; u < L::rows; ++u)
     if (const T value = place[L::lanes * u]; value != 0) top = max(top, exponent_of(value) + exponent(u));

@@ -1,6 +1,6 @@
-// How good an answer is, from what is stored in global memory: every element of A counts as it is, both triangles where
-// both are there. Slow; for the few systems whose triangles differ by rounding, and those that were repaired. Private
-// to solvers/*.cu.
+// Backward errors from data in global memory. Every stored element of A counts as it is; dense storage has both
+// triangles. This is slow, and is used for the few systems with triangles that differ by rounding, and for repaired
+// systems. Private to solvers/*.cu.
 #pragma once
 
 #include "solvers/cuda/common/status.cuh"
@@ -15,7 +15,7 @@ struct StoredJudgement {
   int exponent;
 };
 
-/// Of right-hand sides first .. end - 1, or of the whole inverse, by the lanes that share the system. The whole warp
+/// Judges right-hand sides first .. end - 1, or the whole inverse, by the lanes that share the system. The whole warp
 /// calls.
 template <int Lanes, class T>
 __device__ StoredJudgement judge_as_stored(const Arguments<T>& args, std::int64_t system, int lane, int first,
@@ -34,7 +34,7 @@ __device__ StoredJudgement judge_as_stored(const Arguments<T>& args, std::int64_
     largest_a = max(largest_a, abs(a(i, i)));
     if (args.inverse) largest_x = max(largest_x, abs(x(i, i)));
   }
-  // The powers of two keep products in range; they cancel.
+  // These powers of two keep products in range; they cancel in the result.
   const int a_exponent = normalizing_exponent(largest_a);
   const double a_factor = power_of_two<double>(a_exponent);
   double x_factor = power_of_two<double>(normalizing_exponent(largest_x));

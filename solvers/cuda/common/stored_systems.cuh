@@ -1,8 +1,8 @@
-// How the kernels of plain systems keep a warp's matrices in shared memory as they are stored in global memory: packed,
-// or dense with rows that are no whole number of 16-byte pieces, wherever they lie. Private to solvers/cuda.
+// The layout of plain systems in shared memory that keeps matrices as they are stored in global memory. They are
+// packed, or dense with rows that are not a whole number of 16-byte pieces, at any address. Private to solvers/cuda.
 //
-// A matrix is one run of numbers, which is copied in the pieces of 16 bytes that it lies in; it begins in shared memory
-// as far beyond a piece's begin as it does in global memory.
+// A matrix is one contiguous run of numbers, copied in the 16-byte pieces that it lies in. Its first number is as far
+// beyond the begin of a piece in shared memory as it is in global memory.
 #pragma once
 
 #include <array>
@@ -17,14 +17,14 @@ template <class T, int N, int Lanes, int Shares = 1>
 struct StoredLayout : Tile<T, N, Lanes, false> {
   using Base = Tile<T, N, Lanes, false>;
   using Base::piece, Base::rows;
-  static constexpr int shares = Shares;       // as PlainLayout has them
-  static constexpr int width = Lanes * rows;  // rows, with those that lanes have beyond N
+  static constexpr int shares = Shares;       // as in PlainLayout
+  static constexpr int width = Lanes * rows;  // rows, including those that lanes have beyond N
   static constexpr int numbers = 2 * width;
-  // Of eight systems an odd number of pieces, so that each one's column meets banks of its own.
+  // Eight systems are an odd number of pieces apart, so that their columns lie in different banks.
   static constexpr int column_pitch = Lanes == 4 ? (Base::column_pitch / piece | 1) * piece : Base::column_pitch;
 };
 
-/// The matrices of the warp, in shared memory that is as large as they need.
+/// Returns the warp's matrices, in dynamic shared memory.
 template <class T>
 __device__ __forceinline__ T* stored_matrices() {
   extern __shared__ uint4 matrices_memory[];
@@ -35,18 +35,19 @@ __device__ __forceinline__ T* stored_matrices() {
 template <class T>
 struct StoredRows {
   const T* matrix;
-  int n;  // numbers in a row; 0: the lower triangle is packed
+  int n;  // numbers in a row; 0 if the lower triangle is packed
   [[nodiscard]] __device__ __forceinline__ int begin(int row) const { return n == 0 ? row * (row + 1) / 2 : row * n; }
 };
 
-/// Numbers between 16-byte pieces and a place in memory, of any type of numbers.
+/// Returns how many numbers lie between the begin of a 16-byte piece and `place`, for any type of numbers.
 template <class T>
 __device__ __forceinline__ int beyond_piece(const T* place) {
   return static_cast<int>(reinterpret_cast<std::uintptr_t>(place) % 16 / sizeof(T));
 }
 
-/// Numbers from one system to the next in shared memory, whole pieces and so many that `numbers` find room wherever the
-/// first of them lies, such that lanes that read a column of their rows, or along a row, meet as many banks as may be.
+/// Returns the numbers from one system to the next in shared memory. They are whole pieces, enough for `numbers`
+/// numbers wherever the first of them lies in its piece. The step is chosen so that lanes meet as many banks as
+/// possible when they read a column of their rows, or along a row.
 template <class T>
 int stored_step(const SpdBatch<T>& batch, int lanes, int numbers) {
   constexpr int piece = 16 / sizeof(T), banks = 32 / (sizeof(T) / 4);
@@ -67,7 +68,7 @@ int stored_step(const SpdBatch<T>& batch, int lanes, int numbers) {
   return best;
 }
 
-/// Starts to copy what systems of `size(s)` rows have, system s to memory + s args.kept_step.
+/// Starts to copy the stored numbers of systems with `size(s)` rows; system s goes to memory + s args.kept_step.
 template <class T, class L, class Source, class Size>
 __device__ __forceinline__ void copy_as_stored(const Arguments<T>& args, Source&& source, Size&& size, T* memory) {
   constexpr int P = L::piece, most = L::size * L::size / P + 2;  // pieces
@@ -91,9 +92,9 @@ __device__ __forceinline__ void copy_as_stored(const Arguments<T>& args, Source&
   }
 }
 
-/// Starts to copy the numbers first .. end - 1 of each of the warp's systems, and nothing else, number e of system s to
-/// memory + s args.kept_step + e - first + `to` and as far beyond that as the matrix begins beyond a piece. The batch
-/// begins with a piece; first, to: multiples of pieces.
+/// Starts to copy exactly the numbers first .. end - 1 of each of the warp's systems. Number e of system s goes to
+/// memory + s args.kept_step + e - first + `to`. The distance of the matrix from the begin of a piece is added. The
+/// batch begins with a piece; first and `to` are multiples of pieces.
 template <class T, class L, class Source>
 __device__ __forceinline__ void copy_run(const Arguments<T>& args, Source&& source, int first, int end, int to,
                                          T* memory) {
@@ -107,25 +108,27 @@ __device__ __forceinline__ void copy_run(const Arguments<T>& args, Source&& sour
     T* const place = memory + s * args.kept_step + to;
 #pragma unroll 4
     for (int e = whole + thread * P; e + P <= stop; e += warp_lanes * P) copy_async<P>(place + e, from + e);
-    // Pieces of which the run has a part: the first, and the last, which may end beyond the batch.
+    // Pieces that the run fills partly: the first, and the last, which may end beyond the batch.
     if (thread >= skipped && thread < whole) copy_async<1>(place + thread, from + thread);
     if (const int e = stop / P * P + thread; thread < P && e < stop) copy_async<1>(place + e, from + e);
   }
 }
 
-/// Makes `arrivals` count the bytes of bulk copies that `Copies` lanes start at a time. The caller lets all lanes pass.
+/// Initializes `arrivals` to count the bytes of bulk copies that `Copies` lanes start at a time. The caller then
+/// synchronizes all lanes.
 template <int Copies>
 __device__ __forceinline__ void expect_bulk_copies(std::uint64_t& arrivals) {
   const auto counted = static_cast<unsigned>(__cvta_generic_to_shared(&arrivals));
   asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(counted), "n"(Copies) : "memory");
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
-/// Says that bulk copies of so many bytes come, one of the `Copies` lanes.
+/// Announces bulk copies of `bytes` bytes; each of the `Copies` lanes calls this.
 __device__ __forceinline__ void expect_bytes(int bytes, std::uint64_t& arrivals) {
   const auto counted = static_cast<unsigned>(__cvta_generic_to_shared(&arrivals));
   asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(counted), "r"(bytes) : "memory");
 }
-/// Starts to copy `bytes`, which are expected, whole pieces of 16, from one multiple of 16 bytes to another.
+/// Starts a bulk copy of `bytes`, which must have been announced. It copies whole 16-byte pieces between addresses that
+/// are multiples of 16.
 template <class T>
 __device__ __forceinline__ void start_bulk_copy(T* shared, const T* global, int bytes, std::uint64_t& arrivals) {
   const auto to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
@@ -134,19 +137,19 @@ __device__ __forceinline__ void start_bulk_copy(T* shared, const T* global, int 
                "l"(global), "r"(bytes), "r"(counted)
                : "memory");
 }
-/// Both, of a lane that has one copy.
+/// Announces and starts a bulk copy, for a lane that has only one.
 template <class T>
 __device__ __forceinline__ void copy_in_bulk(T* shared, const T* global, int bytes, std::uint64_t& arrivals) {
   expect_bytes(bytes, arrivals);
   start_bulk_copy(shared, global, bytes, arrivals);
 }
-/// Lets bulk copies go over what the lane has read or written: all lanes call, before the __syncwarp() that the copies
-/// start behind. Such copies are of another proxy, for which a barrier alone puts nothing in order, neither writes nor
-/// reads.
+/// Allows bulk copies to overwrite memory that the lane has read or written. All lanes call it before the __syncwarp()
+/// that precedes the copies. Bulk copies use another proxy, and a barrier alone orders neither writes nor reads of
+/// another proxy.
 __device__ __forceinline__ void leave_to_bulk_copies() {
   if constexpr (has_bulk_copies()) asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
-/// Waits until all lanes' copies are complete. parity: 0 the first time, then 1 and 0 by turns.
+/// Waits until the copies of all lanes are complete. `parity` is 0 the first time, then alternates between 1 and 0.
 __device__ __forceinline__ void wait_for_bulk_copies(std::uint64_t& arrivals, unsigned parity) {
   const auto counted = static_cast<unsigned>(__cvta_generic_to_shared(&arrivals));
   asm volatile(
@@ -156,8 +159,9 @@ __device__ __forceinline__ void wait_for_bulk_copies(std::uint64_t& arrivals, un
       : "memory");
 }
 
-/// copy_run() by one bulk copy for each system, whole pieces: what lies there before the run and behind it comes, too.
-/// Pieces that end beyond the batch come number by number. arrivals: as expect_bulk_copies() has made it.
+/// Copies a run like copy_run(), by one bulk copy of whole pieces for each system. The rest of the first and last piece
+/// is copied, too. Pieces that end beyond the batch are copied number by number. `arrivals` comes from
+/// expect_bulk_copies().
 template <class T, class L, class Source>
 __device__ __forceinline__ void copy_run_in_bulk(const Arguments<T>& args, Source&& source, int first, int end, int to,
                                                  T* memory, std::uint64_t& arrivals) {
@@ -177,25 +181,26 @@ __device__ __forceinline__ void copy_run_in_bulk(const Arguments<T>& args, Sourc
   if (e < stop) copy_async<1>(memory + s * args.kept_step + to + e, last - skipped + first + e);
 }
 
-/// Numbers from one row to the next where rows lie an odd number of pieces of 16 bytes apart.
+/// Returns the numbers from one row to the next if rows are an odd number of 16-byte pieces apart.
 template <class T>
 constexpr int apart_pitch(int n) {
   constexpr int piece = 16 / sizeof(T);
   return (n / piece | 1) * piece;
 }
-/// And from one system to the next: as many numbers more than whole lines of banks as a system has lanes.
+/// Returns the numbers from one system to the next: whole lines of banks, plus as many numbers as a system has lanes.
 template <class T>
 constexpr int apart_step(int n, int rows, int lanes) {
   constexpr int banks = 128 / sizeof(T);
   return (rows * apart_pitch<T>(n) + banks - 1 - lanes) / banks * banks + lanes;
 }
 
-/// Starts to copy the rows first .. end - 1 of each of the warp's systems, which are whole pieces of 16 bytes, row r of
-/// system s to memory + s step + (r - first + to) pitch.
+/// Starts to copy rows first .. end - 1 of each of the warp's systems; rows are whole 16-byte pieces. Row r of system s
+/// goes to memory + s step + (r - first + to) pitch.
 template <class T, class L, class Source>
 __device__ __forceinline__ void copy_rows_apart(int n, int pitch, int step, Source&& source, int first, int end, int to,
                                                 T* memory) {
   constexpr int P = L::piece, width = L::size / P <= 8 ? 8 : 16, at_once = warp_lanes / width;  // lanes for a row; rows
+                                                                                                // at a time
   static_assert(L::size / P <= 16);
   const int thread = fresh(threadIdx.x), column = thread % width * P, row = thread / width;
   if (column >= n) return;
@@ -212,14 +217,14 @@ __device__ __forceinline__ void copy_rows_apart(int n, int pitch, int step, Sour
   }
 }
 
-/// Rows of the identity: row r begins at identity + L::width - r; all of them `shift` further on.
+/// Writes rows of the identity. Row r begins at identity + L::width - r; `shift` moves all of them further on.
 template <class T, class L>
 __device__ __forceinline__ void make_identity(T* identity, int shift = 0) {
   for (int e = static_cast<int>(threadIdx.x); e < 2 * L::width; e += warp_lanes)
     identity[e] = static_cast<T>(e == L::width + shift);
 }
 
-/// The rows of the lower triangle, of the identity from `size` on.
+/// Loads the rows of the lower triangle; from `size` on, rows of the identity.
 template <class T, class L>
 __device__ __forceinline__ void load_stored(const StoredRows<T>& rows, int size, const T* identity, int lane,
                                             T (&a)[L::rows][L::size]) {
@@ -232,7 +237,7 @@ __device__ __forceinline__ void load_stored(const StoredRows<T>& rows, int size,
   });
 }
 
-/// Bits in which the triangles of dense matrices differ, in the lane's columns.
+/// Returns the bits in which the triangles of dense matrices differ, in the lane's columns.
 template <class T, class L>
 __device__ __forceinline__ unsigned stored_difference(const StoredRows<T>& rows, int size, int lane,
                                                       const T (&a)[L::rows][L::size]) {

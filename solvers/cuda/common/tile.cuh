@@ -1,12 +1,13 @@
-// How L D L^T, Gauss-Jordan and the sweep keep systems in a warp: the lower triangle in registers, both triangles
-// staged in shared memory on the way there and back. Private to solvers/*.cu.
+// The layout of systems in a warp for L D L^T, Gauss-Jordan and the sweep. The lower triangle is in registers; both
+// triangles are staged in shared memory on the way in and out. Private to solvers/*.cu.
 //
-// Lane l has row G u + l of the lower triangle as the registers a[u][0 .. G (u + 1) - 1]. What lies above the diagonal
-// in the G x G blocks may be anything, but for Gauss-Jordan: nothing that counts is computed from it.
+// Lane l has row G u + l of the lower triangle in the registers a[u][0 .. G (u + 1) - 1]. Elements above the diagonal
+// in the G x G blocks may be anything, because nothing that counts is computed from them. (Gauss-Jordan is the
+// exception.)
 //
-// In shared memory rows follow each other without gaps, in pieces of 16 bytes, 8 of which span all banks: a line.
-// Within its line a piece lies at the place of its number exclusive-or a key of row and system, so that lanes that read
-// a column of rows, one row each, and lanes that read along a row of their systems both meet every bank once.
+// In shared memory, rows follow each other without gaps, in pieces of 16 bytes. Eight pieces span all banks: a line.
+// The place of a piece within its line is its number, exclusive-or a key of row and system. Lanes that read a column,
+// one row each, then meet every bank once. So do lanes that read along a row of their systems.
 #pragma once
 
 #include "solvers/cuda/common/status.cuh"
@@ -15,35 +16,39 @@ namespace smallbatch {
 
 namespace {
 
-/// Split: there is room for three quarters of the rows alone; the first quarter comes when the last has been read.
+/// Shape of lower triangles in a warp. Split: there is room for only three quarters of the rows; the first quarter is
+/// copied after the last has been read.
 template <class T, int N, int Lanes, bool Split>
 struct Tile : Dealt<T, N, Lanes> {
   using Dealt<T, N, Lanes>::lanes, Dealt<T, N, Lanes>::piece, Dealt<T, N, Lanes>::rows;
-  static constexpr int shares = 1;  // lanes whose sums a lane has: their order is that of `shares` times as many lanes
+  static constexpr int shares = 1;  // lanes of other kernels that one lane stands for; sums are added in the order of
+                                    // lanes * shares lanes
   static constexpr int quarter = N / 4;  // rows
   static constexpr bool split = Split;
   static constexpr int staged_rows = split ? 3 * quarter : N;
   static constexpr int staged_numbers = staged_rows * N;  // of a system
   static constexpr int pieces_per_row = N / piece, pieces = N * pieces_per_row;
-  static constexpr int column_pitch = lanes * rows + 4;  // between neighbouring systems' columns, for the banks' sake
+  static constexpr int column_pitch = lanes * rows + 4;  // numbers between the columns of neighbouring systems, chosen
+                                                         // to avoid bank conflicts
   static_assert(!split || quarter % lanes == 0);
 
-  /// The end of the columns that the rows of slot u have.
+  /// Returns the end of the columns that rows of slot u have.
   static constexpr int columns(int u) { return lanes * (u + 1) < N ? lanes * (u + 1) : N; }
 
-  /// The place of a row among the staged ones.
+  /// Returns the place of a row among the staged rows.
   static constexpr int place(int row) { return !split ? row : row < quarter ? row + 2 * quarter : row - quarter; }
 
-  // Rows and pieces enter as sums of a part that is known to the compiler and a part that depends on the lane, without
-  // common bits; for such sums line() adds up and key() is the exclusive or.
+  // Rows and pieces are sums of a part that the compiler knows and a part that depends on the lane, with no common
+  // bits. For such sums, line() is additive and key() is the exclusive or.
   static constexpr int line(int place, int p) {
     return pieces_per_row < 8 ? place / (8 / pieces_per_row) : place * (pieces_per_row / 8) + p / 8;
   }
   static constexpr int key(int place, int p) {
-    constexpr int per_line = pieces_per_row < 8 ? 8 / pieces_per_row : 1;  // rows
+    constexpr int per_line = pieces_per_row < 8 ? 8 / pieces_per_row : 1;  // rows in a line
     return (place % per_line * pieces_per_row ^ p ^ place / per_line) & 7;
   }
-  /// Systems that are read together differ in the bits that a key leaves alone: bit 0 of the number goes there.
+  /// Returns a key for the system. Systems that are read together then differ in bits that key() leaves alone, bit 0 of
+  /// the system's number first.
   static constexpr int system_key(int system) {
     constexpr int first = pieces_per_row >= 8 ? 2 : pieces_per_row == 4 ? 1 : 0;
     return (system & 1) << first | (system >> 1 & 1) << (first + 2) % 3 | (system >> 2 & 1) << (first + 1) % 3;
@@ -55,21 +60,21 @@ template <class T, class L>
 struct alignas(16) TileMemory {
   T matrix[L::systems][L::staged_numbers];
   T rhs[L::systems * L::column_pitch];
-  // Pivot columns of the step under way and of the next. In front of a column come places for rows that are done with.
+  // Pivot columns of the current step and the next. Places in front of a column are for rows that are done.
   union {
     T column[2][L::lanes + L::systems * L::column_pitch];
     typename Residual<T>::Factor x[L::systems][L::size + 2];  // answers to be judged
   };
 };
 
-/// Element (row, column) of the lane's matrix in shared memory, for any row and column.
+/// Returns element (row, column) of the lane's matrix in shared memory, for any row and column.
 template <class L, class T>
 __device__ __forceinline__ T& staged(T* matrix, int group, int row, int column) {
   const int place = L::place(row), p = column / L::piece;
   return matrix[(L::line(place, p) * 8 + (L::key(place, p) ^ L::system_key(group))) * L::piece + column % L::piece];
 }
 
-/// Copies sizeof(T) * Count bytes, 4, 8 or 16, without waiting.
+/// Copies sizeof(T) * Count bytes (4, 8 or 16), without waiting.
 template <int Count, class T>
 __device__ __forceinline__ void copy_async(T* shared, const T* global) {
   constexpr int bytes = Count * sizeof(T);
@@ -79,7 +84,7 @@ __device__ __forceinline__ void copy_async(T* shared, const T* global) {
   else
     asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(to), "l"(global), "n"(bytes) : "memory");
 }
-/// Copies sizeof(T) bytes, or puts a zero there.
+/// Copies sizeof(T) bytes without waiting, or writes a zero.
 template <class T>
 __device__ __forceinline__ void copy_async_or_zero(T* shared, const T* global, bool copied) {
   const auto to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
@@ -87,7 +92,7 @@ __device__ __forceinline__ void copy_async_or_zero(T* shared, const T* global, b
                "r"(copied ? static_cast<int>(sizeof(T)) : 0)
                : "memory");
 }
-/// Copies the first `count` of 16 bytes' numbers and puts zeros in place of the others.
+/// Copies the first `count` numbers of a 16-byte piece without waiting, and writes zeros for the others.
 template <class T>
 __device__ __forceinline__ void copy_async_or_zeros(T* shared, const T* global, int count) {
   const auto to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
@@ -95,28 +100,28 @@ __device__ __forceinline__ void copy_async_or_zeros(T* shared, const T* global, 
                "r"(count * static_cast<int>(sizeof(T)))
                : "memory");
 }
-/// Ends a group of copies, those since the last one.
+/// Ends a group of copies: all copies since the previous group.
 __device__ __forceinline__ void end_group_of_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-/// The same as wait_for_copies() for all groups but the last `Later`.
+/// Waits like wait_for_copies(), but not for the last `Later` groups.
 template <int Later>
 __device__ __forceinline__ void wait_for_groups_but() {
   asm volatile("cp.async.wait_group %0;" ::"n"(Later) : "memory");
   __syncwarp();  // the copies of the other lanes are complete, too
 }
-/// The whole warp calls; afterwards all lanes see what all lanes have copied.
+/// Waits until all lanes see what all lanes have copied. The whole warp calls.
 __device__ __forceinline__ void wait_for_copies() {
   asm volatile("cp.async.wait_all;" ::: "memory");
   __syncwarp();  // the copies of the other lanes are complete, too
 }
 
-/// The row of element e of a lower triangle packed by rows; e < 2080.
+/// Returns the row of element e of a lower triangle packed by rows; e < 2080.
 __device__ inline int packed_row(int e) {
   float root;
   asm("sqrt.approx.f32 %0, %1;" : "=f"(root) : "f"(static_cast<float>(8 * e + 1)));
   return static_cast<int>((root - 0.99F) * 0.5F);
 }
 
-/// Identity rows for the padding of the rows first_row .. end_row - 1, which the copies leave alone.
+/// Writes identity rows as padding of the rows first_row .. end_row - 1. The copies do not touch the padding.
 template <class T, class L>
 __device__ void fill_padding(const Arguments<T>& args, TileMemory<T, L>& memory, int first_row = 0,
                              int end_row = L::size) {
@@ -129,14 +134,15 @@ __device__ void fill_padding(const Arguments<T>& args, TileMemory<T, L>& memory,
   __syncwarp();  // the padding is written before copies land beside it
 }
 
-/// All rows and columns of a system count.
+/// The size of systems with N rows and columns.
 template <class L>
 struct WholeSize {
   constexpr int operator()(int) const { return L::size; }
 };
 
-/// Starts to copy rows first_row .. end_row - 1 of the warp's systems, 16 bytes at a time. source(s): where system s of
-/// the warp lies in global memory. size(s): how many of its rows and columns count; the others become zeros.
+/// Starts to copy rows first_row .. end_row - 1 of the warp's systems, 16 bytes at a time. The address of the warp's
+/// system s in global memory is source(s). The number of its rows and columns that count is size(s); the others become
+/// zeros.
 template <int first_row, int end_row, class T, class L, class Source, class Size = WholeSize<L>>
 __device__ __forceinline__ void stage_matrix(Source&& source, T (&matrix)[L::systems][L::staged_numbers],
                                              Size&& size = {}) {
@@ -154,7 +160,8 @@ __device__ __forceinline__ void stage_matrix(Source&& source, T (&matrix)[L::sys
   for (int s = 0; s < L::systems; s += at_once) {
     if constexpr (!strided) from = source(s + sub) + own * P;
     const int n = size(s + sub);
-    const int rows = n - own / per_row, count = max(0, min(P, n - own % per_row * P));  // of the lane's, to be copied
+    const int rows = n - own / per_row, count = max(0, min(P, n - own % per_row * P));  // how many of the lane's rows
+                                                                                        // and numbers are copied
 #pragma unroll
     for (int q = first_row * per_row; q < end_row * per_row; q += warp_lanes) {
       const int place = L::place(q / per_row);
@@ -165,7 +172,7 @@ __device__ __forceinline__ void stage_matrix(Source&& source, T (&matrix)[L::sys
       else
         copy_async_or_zeros(to, from + q * P, q / per_row < rows ? count : 0);
     }
-    if constexpr (strided) from = renewed(from + step);  // not a product for each system
+    if constexpr (strided) from = renewed(from + step);  // avoids a multiplication per system
   }
 }
 template <int first_row, int end_row, class T, class L, class Source, class Size = WholeSize<L>>
@@ -173,7 +180,7 @@ __device__ __forceinline__ void stage_pieces(Source&& source, TileMemory<T, L>& 
   stage_matrix<first_row, end_row, T, L>(source, memory.matrix, size);
 }
 
-/// Puts ones on the diagonal beyond n. The whole warp calls.
+/// Writes ones on the diagonal beyond n. The whole warp calls.
 template <int first_row, int end_row, class T, class L>
 __device__ __forceinline__ void complete_rows(int n, int group, int lane, T* matrix) {
 #pragma unroll
@@ -182,7 +189,7 @@ __device__ __forceinline__ void complete_rows(int n, int group, int lane, T* mat
   __syncwarp();  // the padding is complete
 }
 
-/// The same number by number, however the matrices are stored and whatever their size.
+/// Starts to copy rows of the warp's systems number by number, for any storage and size.
 template <class T, class L, class Source>
 __device__ __forceinline__ void stage_numbers(const Arguments<T>& args, Source&& source, TileMemory<T, L>& memory,
                                               int first_row = 0, int end_row = L::size) {
@@ -203,8 +210,8 @@ __device__ __forceinline__ void stage_numbers(const Arguments<T>& args, Source&&
   }
 }
 
-/// Starts to copy the only right-hand side of the lane's system, N numbers at `source`. Every lane copies what it will
-/// read itself.
+/// Starts to copy the only right-hand side of the lane's system, N numbers at `source`. Every lane copies the numbers
+/// that it will read.
 template <class T, class L>
 __device__ __forceinline__ void stage_rhs(const T* source, int group, int lane, TileMemory<T, L>& memory) {
   T* const to = memory.rhs + group * L::column_pitch + lane;
@@ -212,7 +219,7 @@ __device__ __forceinline__ void stage_rhs(const T* source, int group, int lane, 
   for (int u = 0; u < L::rows; ++u) copy_async<1>(to + L::lanes * u, source + L::lanes * u + lane);
 }
 
-/// The same of n numbers, and zeros behind them.
+/// Starts to copy a right-hand side of n numbers, followed by zeros.
 template <class T, class L>
 __device__ __forceinline__ void stage_rhs_below(int n, const T* source, int group, int lane, TileMemory<T, L>& memory) {
   T* const to = memory.rhs + group * L::column_pitch + lane;
@@ -223,7 +230,7 @@ __device__ __forceinline__ void stage_rhs_below(int n, const T* source, int grou
   }
 }
 
-/// Loads rows first_row .. end_row - 1 of the lower triangle, multiples of G.
+/// Loads rows first_row .. end_row - 1 of the lower triangle; both are multiples of G.
 template <int first_row, int end_row, class T, class L>
 __device__ __forceinline__ void load_rows(const T* matrix, int group, int lane, T (&a)[L::rows][L::size]) {
   constexpr int G = L::lanes, P = L::piece;
@@ -241,8 +248,8 @@ __device__ __forceinline__ void load_rows(const T* matrix, int group, int lane, 
   });
 }
 
-/// What lies above the diagonal, or on it, of the lane's columns in the rows first_row .. end_row - 1: visit(u, row,
-/// value) for element (row, G u + lane), which by symmetry is a[u][row].
+/// Visits the elements of the lane's columns on and above the diagonal, in rows first_row .. end_row - 1. It calls
+/// visit(u, row, value) for element (row, G u + lane), which equals a[u][row] by symmetry.
 template <int first_row, int end_row, class T, class L, class Matrix, class Visit>
 __device__ __forceinline__ void visit_columns(Matrix* matrix, int group, int lane, Visit&& visit) {
   constexpr int G = L::lanes, P = L::piece;
@@ -256,8 +263,8 @@ __device__ __forceinline__ void visit_columns(Matrix* matrix, int group, int lan
   });
 }
 
-/// Packed lower triangles lie in shared memory as they are; this distance makes the lanes of a warp, which read from
-/// rows next to each other, meet every bank once: numbers of triangles differ by all that is less than it.
+/// Distance of packed lower triangles in shared memory. With this distance, the lanes of a warp that read from
+/// neighbouring rows meet every bank once, because triangular numbers differ by all smaller numbers.
 template <class L>
 inline constexpr int packed_numbers = L::size*(L::size + 1) / 2;
 template <class L>
@@ -293,7 +300,7 @@ __device__ __forceinline__ void load_packed(const T* triangle, int lane, T (&a)[
   });
 }
 
-/// The lane's own diagonal elements.
+/// Returns the diagonal element of the lane's row in slot u.
 template <class T, class L>
 __device__ __forceinline__ T diagonal(int lane, int u, const T (&a)[L::rows][L::size]) {
   T value = a[u][L::lanes * u];
@@ -302,7 +309,7 @@ __device__ __forceinline__ T diagonal(int lane, int u, const T (&a)[L::rows][L::
   return value;
 }
 
-/// Stores the rows first_row .. end_row - 1, multiples of G, of the whole matrix whose lower triangle is that of -a.
+/// Stores rows first_row .. end_row - 1, multiples of G, of the symmetric matrix with the lower triangle of -a.
 template <int first_row, int end_row, class T, class L>
 __device__ __forceinline__ void store_negative(T* matrix, int group, int lane, const T (&a)[L::rows][L::size]) {
   constexpr int G = L::lanes, P = L::piece;
@@ -318,7 +325,7 @@ __device__ __forceinline__ void store_negative(T* matrix, int group, int lane, c
       *reinterpret_cast<Vector<T, P>*>(first_line + (key ^ L::key(place, p)) * P + L::line(place, p) * 8 * P) = out;
     });
   });
-  __syncwarp();  // what the rows have left above the diagonal gives way
+  __syncwarp();  // what the rows have written above the diagonal is replaced
   T* const first_column = matrix + L::line(0, lane / P) * 8 * P + lane % P;
   const int column_key = L::key(0, lane / P) ^ L::system_key(group);
   unrolled<end_row - first_row>([&](auto index) __attribute__((always_inline)) {
@@ -330,7 +337,7 @@ __device__ __forceinline__ void store_negative(T* matrix, int group, int lane, c
   });
 }
 
-/// Not zero where a diagonal element of the lane's rows asks for scaling: one that is far from 1, or not positive.
+/// Returns a nonzero value if a diagonal element of the lane's rows needs scaling: it is far from 1, or not positive.
 template <class T, class L>
 __device__ __forceinline__ unsigned diagonal_far_bits(int lane, const T (&a)[L::rows][L::size]) {
   unsigned bits = 0;
@@ -339,8 +346,8 @@ __device__ __forceinline__ unsigned diagonal_far_bits(int lane, const T (&a)[L::
   return bits;
 }
 
-/// 2^(-2 shift) D A D of the lane's system in registers, D where it is `far`. The whole warp calls; costs nothing where
-/// no system is far.
+/// Scales the lane's system in registers to 2^(-2 shift) D A D; D is the identity unless the system is `far`. The whole
+/// warp calls. It costs nothing if no system is far.
 template <class T, class L>
 __device__ __forceinline__ void scale_rows(const Arguments<T>& args, std::int64_t system, int lane, bool far,
                                            T (&a)[L::rows][L::size], int shift = 0) {
@@ -350,8 +357,8 @@ __device__ __forceinline__ void scale_rows(const Arguments<T>& args, std::int64_
     const int row = L::lanes * u + lane, exponent = scaling_exponent(args, system, row, far) - shift;
     power[u] = power_of_two<T>(row < args.n ? max(exponent, 1 - Traits<T>::exponent_bias) : 0);
   }
-  // Loops of one turn or none, of large matrices a few columns each: one branch around them all would move all
-  // registers.
+  // Each loop has one turn or none, and covers a few columns of a large matrix. A single branch around all would move
+  // all registers.
   const int turns = __any_sync(whole_warp, far) ? 1 : 0;
   constexpr int columns = L::size > 32 ? 8 : L::size;
   unrolled<L::size / columns>([&](auto index) __attribute__((always_inline)) {

@@ -1,4 +1,4 @@
-// How good an answer is, and what its pivots say, from lower triangles in registers. Private to solvers/*.cu.
+// Backward errors and the numbers of pivots, from lower triangles in registers. Private to solvers/*.cu.
 #pragma once
 
 #include "solvers/cuda/common/pivot_numbers.cuh"
@@ -8,26 +8,30 @@ namespace smallbatch {
 
 namespace {
 
-/// v in double precision, 2^-896 times as large: its bits three places further to the right, and the sign where it was.
-/// shift: 2^29, but not to the compiler. What is not finite becomes some number.
+/// Returns v 2^-896 in double precision. The bits of v move three places to the right, and the sign stays. `shift` is
+/// 2^29, but the compiler does not know. A v that is not finite gives some number.
 __device__ __forceinline__ double scaled_down(float v, int shift) {
   unsigned long long bits;
   asm("mul.wide.s32 %0, %1, %2;" : "=l"(bits) : "r"(__float_as_int(v)), "r"(shift));
   return __hiloint2double(static_cast<int>(bits >> 32) & 0x8fffffff, static_cast<int>(bits));
 }
 
-/// ||b - A x||_1 / (||A||_1 ||x||_1) of the lane's system under way, the residual in twice the precision of T. x[u] and
-/// b[u] belong to row G u + lane, whose elements are added in any order. The whole warp calls.
-/// Mixed: every fourth slot's floats become double precision by integers: conversions alone wait for their unit.
+/// Backward error ||b - A x||_1 / (||A||_1 ||x||_1) of the lane's current system. The residual has twice the precision
+/// of T's numbers. The values x[u] and b[u] belong to row G u + lane; its elements may be added in any order. The whole
+/// warp calls.
+///
+/// Mixed: in every fourth slot, floats are converted to double by integer instructions. With conversions alone, the
+/// kernel would wait for the unit that does them.
 template <class T, class L, bool Mixed = false>
 struct Judgement {
   using Factor = typename Residual<T>::Factor;
-  double a_factor = 1, x_factor = 1;  // powers of two, which cancel
+  double a_factor = 1, x_factor = 1;  // powers of two, which cancel in the result
   int shift = 1 << 29;
   double norms_x[L::shares]{}, row_sum[L::rows];
   Residual<T> residual[L::rows];
 
-  /// diagonal(row): an element of A. places: for x, of all rows; they are complete afterwards.
+  /// Starts a judgement. The function diagonal(row) returns a diagonal element of A. Afterwards `places` holds x for
+  /// all rows.
   template <class Diagonal>
   __device__ __forceinline__ Judgement(int n, int lane, Diagonal&& diagonal, Factor* places, const T (&x)[L::rows],
                                        const T (&b)[L::rows]) {
@@ -42,7 +46,7 @@ struct Judgement {
       a_factor = power_of_two<double>(normalizing_exponent(max_of_group<L::lanes>(largest_a)));
       x_factor = power_of_two<double>(normalizing_exponent(max_of_group<L::lanes>(largest_x)));
     }
-    __syncwarp();  // the reads of what lay in the place of x are over
+    __syncwarp();  // the memory of x is no longer read
 #pragma unroll
     for (int u = 0; u < L::rows; ++u) {
       const double value = static_cast<double>(x[u]) * x_factor;
@@ -71,7 +75,8 @@ struct Judgement {
     }
   }
 
-  /// Where slot u was given row(u, lane) instead: each lane gets the residuals of its own rows back, through `places`.
+  /// Gives each lane the residuals of its own rows, through `places`. Needed if slot u was given row(u, lane) instead
+  /// of row G u + lane.
   template <class Row>
   __device__ __forceinline__ void take_own_rows(int lane, Row&& row, double* places) {
     __syncwarp();  // x has been read
@@ -82,7 +87,7 @@ struct Judgement {
     for (int u = 0; u < L::rows; ++u) residual[u] = Residual<T>(places[L::lanes * u + lane]);
   }
 
-  /// norm_a: becomes ||A||_1.
+  /// Returns the backward error, and stores ||A||_1 in `norm_a`.
   __device__ __forceinline__ double result(int n, int lane, double& norm_a) {
     double norm = 0, sums[L::shares]{};
 #pragma unroll
@@ -102,8 +107,8 @@ struct Judgement {
   static constexpr bool by_integers(int u) { return Mixed && sizeof(T) == sizeof(float) && u % 4 == 3; }
 };
 
-/// What lies in shared memory at `first` + At where value <= Bound, and else at `second` + Or, offsets in bytes: two
-/// loads under predicates, which cost less than to choose an address.
+/// Loads from shared memory: from `first` + At if value <= Bound, otherwise from `second` + Or. Offsets are in bytes.
+/// Two predicated loads cost less than selecting an address.
 template <int Bound, int At, int Or>
 __device__ __forceinline__ void load_either(int value, unsigned first, unsigned second, float& to) {
   asm volatile(
@@ -121,10 +126,10 @@ __device__ __forceinline__ void load_either(int value, unsigned first, unsigned 
       : "r"(value), "r"(first), "r"(second), "n"(Bound), "n"(At), "n"(Or));
 }
 
-/// Where row `row` of a packed triangle begins.
+/// Returns where row `row` of a packed triangle begins.
 __device__ __forceinline__ constexpr int packed_begin(int row) { return row * (row + 1) / 2; }
 
-/// Element c of row G u + lane of the symmetric matrix whose packed lower triangle is `own`, where c is known.
+/// Returns element c of row G u + lane of the symmetric matrix with the packed lower triangle `own`; c is a constant.
 template <int G, int u, class T>
 __device__ __forceinline__ T packed_element(const T* own, int lane, int c) {
   const int high = max(lane, c - G * u), low = min(lane, c - G * u);
@@ -133,7 +138,7 @@ __device__ __forceinline__ T packed_element(const T* own, int lane, int c) {
   return own[packed_begin(G * u) + packed_begin(high) + G * u * high + G * u + low];
 }
 
-/// The columns first .. first + Columns - 1 of row G u + lane of the symmetric matrix whose packed lower triangle is
+/// Loads columns first .. first + Columns - 1 of row G u + lane of the symmetric matrix with the packed lower triangle
 /// `own`.
 template <int G, int u, class T, int Columns>
 __device__ __forceinline__ void packed_row_part(const T* own, int lane, int first, T (&part)[Columns]) {
@@ -148,7 +153,7 @@ __device__ __forceinline__ void packed_row_part(const T* own, int lane, int firs
   });
 }
 
-/// The backward error of matrices that are whole in shared memory. A loop that is not unrolled: the code of the
+/// Returns the backward error for matrices that are complete in shared memory. The loop is not unrolled, because the
 /// elimination alone fills the instruction cache.
 template <class T, class L>
 __device__ __forceinline__ double judge_kept(int n, int group, int lane, const T* matrix,
@@ -173,15 +178,15 @@ __device__ __forceinline__ double judge_kept(int n, int group, int lane, const T
   return judgement.result(n, lane, norm_a);
 }
 
-/// The same, to the bit, of a matrix of N rows that is symmetric to the bit and no longer in shared memory: it is read
-/// once more, from the second-level cache, row by row, of which a lane takes every so many-th piece. These columns are
-/// rows by symmetry. b: in global memory, as is the matrix.
+/// Returns the bits of judge_kept() for a matrix of N rows that is symmetric to the bit and no longer in shared memory.
+/// The matrix is read again from the second-level cache, row by row; the pieces of a row are dealt out to the lanes. A
+/// lane thus has columns, which are rows by symmetry. The matrix and b are in global memory.
 template <class T, class L>
 __device__ __forceinline__ double judge_read_again(int lane, const T* matrix, const T* b,
                                                    typename Residual<T>::Factor* places, const T (&x)[L::rows],
                                                    double& norm_a) {
-  constexpr int P = L::piece, N = L::size, pieces = L::rows / P;  // of a lane
-  constexpr int at_once = 16 / pieces;                            // rows under way
+  constexpr int P = L::piece, N = L::size, pieces = L::rows / P;  // of one lane
+  constexpr int at_once = 16 / pieces;                            // rows in progress
   static_assert(L::lanes * L::rows == N && L::rows % P == 0 && N % at_once == 0);
   const auto first_of = [&](int piece) __attribute__((always_inline)) { return (L::lanes * piece + lane) * P; };
   T b_of_columns[L::rows];
@@ -209,9 +214,10 @@ __device__ __forceinline__ double judge_read_again(int lane, const T* matrix, co
   return judgement.result(N, lane, norm_a);
 }
 
-/// The same of a matrix of n rows that is symmetric to the bit and lies in shared memory as it is stored, by columns,
-/// which are rows. Or the first N - Late rows do, of which the first Late lie Gap numbers behind the others, and of the
-/// last Late rows the triangle, packed. AtOnce: columns.
+/// Returns the bits of judge_kept() for a matrix of n rows that lies in shared memory as it is stored. The matrix is
+/// symmetric to the bit. It is read by columns, which are rows by symmetry. With Late > 0, only the first N - Late rows
+/// lie there. The first Late of these are Gap numbers behind the others. For the last Late rows, `triangle` is the
+/// packed lower triangle. `AtOnce` is the number of columns at a time.
 template <class T, class L, int Late, int Gap, int AtOnce>
 __device__ __forceinline__ double judge_stored_rows(int n, int lane, const T* rows, const T* triangle,
                                                     typename Residual<T>::Factor* places, const T (&x)[L::rows],
@@ -231,7 +237,7 @@ __device__ __forceinline__ double judge_stored_rows(int n, int lane, const T* ro
   int column = 0;
 #pragma unroll 1
   for (; column + at_once <= end; column += at_once) {
-    const T* const from = begin_of(column) + lane;  // Late: a multiple of at_once
+    const T* const from = begin_of(column) + lane;  // Late is a multiple of at_once
 #pragma unroll
     for (int c = 0; c < at_once; c += together) {
       const auto known = *reinterpret_cast<const Vector<Factor, together>*>(places + column + c);
@@ -269,14 +275,15 @@ __device__ __forceinline__ double judge_stored_rows(int n, int lane, const T* ro
   return judgement.result(n, lane, norm_a);
 }
 
-/// The same of systems of n rows that lie there as they are stored, `all_n` rows in the largest.
+/// Returns the bits of judge_kept() for systems of n rows that lie in shared memory as they are stored; the largest has
+/// `all_n` rows.
 template <class T, class L>
 __device__ __forceinline__ double judge_stored(int n, int all_n, bool dense, int lane, const StoredRows<T>& rows,
                                                const T* identity, typename Residual<T>::Factor* places,
                                                const T (&x)[L::rows], const T (&b)[L::rows], double& norm_a) {
   Judgement<T, L> judgement(
       n, lane, [&](int row) { return rows.matrix[rows.begin(row) + row]; }, places, x, b);
-  // By columns, which by symmetry are rows: of those beyond n, rows of the identity.
+  // Columns are rows by symmetry; beyond n they are rows of the identity.
   const auto column_of = [&](int column) __attribute__((always_inline)) {
     return column < n ? rows.matrix + rows.begin(column) : identity + (L::width - column);
   };
@@ -304,7 +311,7 @@ __device__ __forceinline__ double judge_stored(int n, int all_n, bool dense, int
   return judgement.result(n, lane, norm_a);
 }
 
-/// What the pivots of the lane's system say, none of which was raised. The whole warp calls.
+/// Stores the numbers that come from the pivots of the lane's system; no pivot was raised. The whole warp calls.
 template <class T, class L>
 __device__ __forceinline__ void store_pivots(const Arguments<T>& args, std::int64_t system, int rows, bool mine,
                                              int lane, bool far, const T (&pivots)[L::rows]) {

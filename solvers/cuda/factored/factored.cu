@@ -1,8 +1,9 @@
-// L D L^T once, and many solutions by it: what the kernel of solve/general.cu does at a time, cut in two where the
-// factors lie in device memory, packed by rows. Systems lie in the lanes as there, and the arithmetic is the same.
+// Factors L D L^T once, and solves with the factors many times: the kernel of solve/general.cu cut in two. The factors
+// lie in device memory, packed by rows. Systems lie in the lanes as in solve/general.cu, and the arithmetic is the
+// same.
 //
-// In memory are the factors of A as it is. What is far from 1 is scaled, by powers of two: where A is factored, by its
-// diagonal; where its factors solve, by that of D.
+// Memory holds the factors of A as given, without scaling. Systems far from 1 are scaled by powers of two. The
+// factorization scales by the diagonal of A, the solution by D.
 #include <limits>
 
 #include "solvers/cuda/common/ldlt_systems.cuh"
@@ -17,19 +18,19 @@ template <class T>
 struct FactoredArguments : Arguments<T> {
   const std::int32_t* factors_info;
   int numbers;   ///< of the factors of one system
-  bool whole;    ///< they may be copied in pieces of 16 bytes
-  int zero = 0;  ///< what is added to it is computed again: the compiler does not keep it while A is in the registers
+  bool whole;    ///< numbers may be copied in pieces of 16 bytes
+  int zero = 0;  ///< sums with it are computed again, so that the compiler does not keep them while A is in registers
 };
 
-/// The group's packed triangle in shared memory.
+/// Returns the group's packed triangle in shared memory.
 template <class T, class L>
 __device__ __forceinline__ T* triangle_of(GeneralMemory<T, L>& memory, int group) {
   static_assert(packed_pitch<L> <= L::staged_numbers && packed_pitch<L> % L::piece == 0);
   return memory.tile.matrix[0] + group * packed_pitch<L>;
 }
 
-/// The factors of one system, whose A is far from 1, from shared memory to `to`; of those of the scaled matrix they are
-/// powers of two. Says where T has no such numbers. The whole warp calls.
+/// Stores the factors of a system with A far from 1, from shared memory to `to`. They differ from those of the scaled
+/// matrix by powers of two. Reports overflows and underflows of T. The whole warp calls.
 template <class T>
 __device__ __forceinline__ void store_scaled_back(const Arguments<T>& args, std::int64_t system, const T* triangle,
                                                   T* to, bool& overflows, bool& underflows) {
@@ -47,7 +48,8 @@ __device__ __forceinline__ void store_scaled_back(const Arguments<T>& args, std:
   }
 }
 
-/// Factors go to args.to.x. A block for each task: a loop around would keep in registers what it could compute anew.
+/// Factors systems; the factors go to args.to.x. Each task has a block. In a loop over tasks, the compiler would keep
+/// in registers what it could compute again.
 template <class T, int N>
 __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps) factor_kernel(FactoredArguments<T> args) {
   using L = typename LdltPlan<T, N>::General;
@@ -75,7 +77,7 @@ __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps) fac
   for (int u = 0; u < L::rows; ++u) {
     const int row = L::lanes * u + lane_again();
     pivots[u] = row < args.n ? triangle_of(memory, own_group<L>())[row * (row + 3) / 2] : T(1);
-    inverse[u] = reciprocal(pivots[u]);  // as the elimination has it; there it would take registers
+    inverse[u] = reciprocal(pivots[u]);  // computed as in the elimination, where keeping it would occupy registers
   }
   const int bad_pivot = first_bad_pivot<T, L>(lane_again(), inverse);
   if (args.pivot_numbers)
@@ -102,7 +104,7 @@ __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps) fac
     }
   }
   settle<T, L>(args, memory, bad, bad_pivot);
-  __syncwarp();  // the statuses, and the factors that failures leave, are stored
+  __syncwarp();  // the statuses are stored, and so are the factors that failed systems leave
   if (is_own(memory) && args.to.info[own_system(memory)] != 0) {
     T* const to = args.to.x + own_system(memory) * args.to.x_stride;
 #pragma unroll 1
@@ -110,7 +112,7 @@ __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps) fac
   }
 }
 
-/// The packed factors of the systems, as they lie.
+/// Starts to copy the packed factors of the systems as they lie.
 template <class T, class L>
 __device__ __forceinline__ void stage_factors(const FactoredArguments<T>& args, GeneralMemory<T, L>& memory) {
   const auto source = [&](int s) { return args.a + memory.systems[s] * args.a_step; };
@@ -127,7 +129,7 @@ __device__ __forceinline__ void stage_factors(const FactoredArguments<T>& args, 
   }
 }
 
-/// Identity rows behind the packed ones, which the copies leave alone.
+/// Writes identity rows behind the packed rows. The copies do not touch them.
 template <class T, class L>
 __device__ void fill_packed_padding(const Arguments<T>& args, GeneralMemory<T, L>& memory) {
 #pragma unroll 1
@@ -140,8 +142,8 @@ __device__ void fill_packed_padding(const Arguments<T>& args, GeneralMemory<T, L
   }
 }
 
-/// 1 / d of the lane's rows, scaled where the system is `far`, and so is L then. The whole warp calls; costs nothing
-/// where no system is far.
+/// Computes 1 / d of the lane's rows. If the system is `far`, scales them and L. The whole warp calls. It costs nothing
+/// if no system is far.
 template <class T, class L>
 __device__ __forceinline__ void scale_factors(const Arguments<T>& args, std::int64_t system, int lane, bool far,
                                               T (&a)[L::rows][L::size], T (&inverse)[L::rows]) {
@@ -153,7 +155,7 @@ __device__ __forceinline__ void scale_factors(const Arguments<T>& args, std::int
     other_way[u] = power_of_two<T>(-exponent);
     inverse[u] = reciprocal(diagonal<T, L>(lane, u, a) * power[u] * power[u]);
   }
-  // Loops of one turn or none, as in scale_rows().
+  // Each loop has one turn or none, as in scale_rows().
   const int turns = __any_sync(whole_warp, far) ? 1 : 0;
   constexpr int columns = L::size > 32 ? 8 : L::size;
   unrolled<L::size / columns>([&](auto index) __attribute__((always_inline)) {
@@ -168,7 +170,7 @@ __device__ __forceinline__ void scale_factors(const Arguments<T>& args, std::int
   });
 }
 
-/// args.a: factors, packed_lower.
+/// Solves with the factors args.a, which are packed_lower.
 template <class T, int N>
 __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps)
     solve_factored_kernel(FactoredArguments<T> args) {
@@ -180,7 +182,7 @@ __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps)
     find_systems<T, L>(args, task, memory);
     if (!choose_systems<T, L>(args, task, memory)) continue;
     stage_factors<T, L>(args, memory);
-    stage_column(args, memory, 0);  // waits for the factors, too
+    stage_column(args, memory, 0);  // also waits for the factors
     T a[L::rows][N], b[1][L::rows], inverse[L::rows];
     load_packed<T, L>(triangle_of(memory, own_group<L>()), own_lane<L>(), a);
     const bool far = any_of_group<L::lanes>(diagonal_far_bits<T, L>(own_lane<L>(), a) != 0);
@@ -220,7 +222,7 @@ __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps)
     }
     bad_rhs = any_of_group<L::lanes>(bad_rhs);
     bad = any_of_group<L::lanes>(bad);
-    __syncwarp();  // it is known which solutions have underflowed; and all of x is stored
+    __syncwarp();  // all of x is stored, and it is known which solutions have underflowed
     if (!is_own(memory)) continue;
     const std::int64_t system = own_system(memory);
     std::int32_t status = args.factors_info[args.a_step == 0 ? 0 : system];
@@ -259,7 +261,7 @@ FactoredKernels<T> solve_factored_kernels() {
 
 constexpr int numbers_of(int n) { return n * (n + 1) / 2; }
 
-/// Whether packed triangles fill their padded size and lie at multiples of 16 bytes.
+/// Returns whether packed triangles fill their padded size and begin at multiples of 16 bytes.
 template <class T>
 bool triangles_in_whole_pieces(int n, const T* triangles, std::int64_t step) {
   return in_whole_pieces(SpdBatch<T>{{n, 0, Storage::packed_lower}, 0, triangles, nullptr, step});

@@ -1,10 +1,10 @@
 // 8 x 8 tiles of double precision numbers in the registers of a warp, and their products on the tensor cores. Private
 // to solvers/cuda.
 //
-// Lane l has row l / 4 of a tile, columns 2 (l % 4) and 2 (l % 4) + 1. That is where mma.m8n8k4 leaves a product. It
-// takes four columns of the left factor, and four rows of the right one, in any order, as long as both have the same:
-// with the even columns first and then the odd ones, a tile is a left factor as it is, and the transpose of a right
-// one. So a b^T needs no exchange between lanes.
+// Lane l has row l / 4 of a tile, and columns 2 (l % 4) and 2 (l % 4) + 1. The instruction mma.m8n8k4 leaves a product
+// in this layout. It takes four columns of the left factor and four rows of the right factor, in any order that both
+// share. With the even columns first and then the odd columns, a tile is a left factor as it is. It is also the
+// transpose of a right factor. A product a b^T therefore needs no exchange between lanes.
 #pragma once
 
 #include <nv/target>
@@ -22,24 +22,24 @@ struct alignas(16) Fragment {
   double value[2];
 };
 
-/// The lane's row of a tile, and the first of its columns.
+/// Return the lane's row of a tile, and its first column.
 __device__ __forceinline__ int fragment_row() { return static_cast<int>(threadIdx.x) / 4; }
 __device__ __forceinline__ int fragment_column() { return static_cast<int>(threadIdx.x) % 4 * 2; }
 
-/// c += a b^T, a and b with four columns, of which the lane has one.
+/// Adds a b^T to c, where a and b have four columns; the lane has one element of each.
 __device__ __forceinline__ void multiply_add(double a, double b, Fragment& c) {
   asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
       : "+d"(c.value[0]), "+d"(c.value[1])
       : "d"(a), "d"(b));
 }
 
-/// c += a b^T.
+/// Adds a b^T to c.
 __device__ __forceinline__ void multiply_add(const Fragment& a, const Fragment& b, Fragment& c) {
 #pragma unroll
   for (int h = 0; h < 2; ++h) multiply_add(a.value[h], b.value[h], c);
 }
 
-/// c0 += a0 b^T and c1 += a1 b^T; where there is an instruction for both at once, it takes as long as that for one.
+/// Adds a0 b^T to c0, and a1 b^T to c1. If one instruction does both, it takes no longer than the instruction for one.
 __device__ __forceinline__ void multiply_add(const Fragment& a0, const Fragment& a1, const Fragment& b, Fragment& c0,
                                              Fragment& c1) {
   NV_IF_ELSE_TARGET(
@@ -52,7 +52,7 @@ __device__ __forceinline__ void multiply_add(const Fragment& a0, const Fragment&
       (multiply_add(a0, b, c0); multiply_add(a1, b, c1);))
 }
 
-/// c += a b^T of N, one or two, tiles a and c.
+/// Adds a b^T to c for N (one or two) tiles a and c.
 template <int N>
 __device__ __forceinline__ void multiply_add(const Fragment (&a)[N], const Fragment& b, Fragment (&c)[N]) {
   if constexpr (N == 2)
@@ -61,20 +61,21 @@ __device__ __forceinline__ void multiply_add(const Fragment (&a)[N], const Fragm
     multiply_add(a[0], b, c[0]);
 }
 
-/// The sum over the four lanes of a row. The whole warp calls.
+/// Returns the sum over the four lanes of a row. The whole warp calls.
 __device__ __forceinline__ double sum_of_row(double part) {
   Fragment sums{};
   multiply_add(part, 1.0, sums);
   return sums.value[0];
 }
 
-/// Where a tile's number lies in shared memory, so that neither the tile nor its transpose meets a bank twice.
+/// Returns the place of a tile's number in shared memory. Neither reading the tile nor reading its transpose meets a
+/// bank twice.
 __device__ __forceinline__ int place_in_tile(int row, int column) {
   const int pair = column / 2;
   return (row / 2 * 8 + ((row ^ row / 2) & 1) * 4 + (pair ^ row / 4 * 2)) * 2 + column % 2;
 }
 
-/// The tile in shared memory, or its transpose.
+/// Return the tile in shared memory, or its transpose.
 __device__ __forceinline__ Fragment load_fragment(const double* tile) {
   return *reinterpret_cast<const Fragment*>(tile + place_in_tile(fragment_row(), fragment_column()));
 }

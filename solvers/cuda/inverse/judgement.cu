@@ -1,4 +1,4 @@
-// How good inverses are that other kernels have stored; inverse/rows.cu judges its own.
+// Judges inverses that other kernels have stored; inverse/rows.cu judges its own.
 #include "solvers/cuda/common/marked_systems.cuh"
 #include "solvers/cuda/common/stored_judgement.cuh"
 #include "solvers/cuda/inverse/tile_products.cuh"
@@ -8,13 +8,13 @@ namespace smallbatch {
 
 namespace {
 
-/// Calls work(system) for those systems of the batch that are `wanted`, a warp for each span of them.
+/// Calls work(system) for the `wanted` systems of the batch. A warp takes one span of systems at a time.
 template <class T, class Wanted, class Work>
 __device__ __forceinline__ void for_each_wanted(const Arguments<T>& args, Wanted&& wanted, Work&& work) {
-  __shared__ unsigned all_wanted[warp_lanes];  // the work takes the registers
+  __shared__ unsigned all_wanted[warp_lanes];  // in shared memory, because the work occupies the registers
 #pragma unroll 1
   for (unsigned task = blockIdx.x; task < args.tasks; task += gridDim.x) {
-    const auto system = [&](int i) __attribute__((always_inline)) {  // of the span
+    const auto system = [&](int i) __attribute__((always_inline)) {  // system i of the span
       return std::int64_t{static_cast<unsigned>(fresh(static_cast<int>(task)))} * args.span + i;
     };
     if (!has_work(args, task)) continue;
@@ -33,7 +33,7 @@ __device__ __forceinline__ void for_each_wanted(const Arguments<T>& args, Wanted
   }
 }
 
-/// The inverse as tiles in shared memory; the largest element of its diagonal. The whole warp calls.
+/// Loads the inverse as tiles into shared memory. Returns the largest element of its diagonal. The whole warp calls.
 template <int B, class T>
 __device__ __forceinline__ T load_inverse(const Arguments<T>& args, std::int64_t system, InverseMemory<B>& memory) {
   constexpr int size = tile_rows * B;
@@ -50,7 +50,7 @@ __device__ __forceinline__ T load_inverse(const Arguments<T>& args, std::int64_t
   return max_of_group<warp_lanes>(largest);
 }
 
-/// The largest element of the diagonal of A. The whole warp calls.
+/// Returns the largest element of the diagonal of A. The whole warp calls.
 template <class T>
 __device__ __forceinline__ T largest_diagonal(const Arguments<T>& args, std::int64_t system) {
   T largest = 0;
@@ -59,7 +59,7 @@ __device__ __forceinline__ T largest_diagonal(const Arguments<T>& args, std::int
   return max_of_group<warp_lanes>(largest);
 }
 
-/// Whether the triangles of A differ. The whole warp calls.
+/// Returns whether the triangles of A differ. The whole warp calls.
 template <class T>
 __device__ __forceinline__ bool triangles_differ(const Arguments<T>& args, std::int64_t system) {
   const int lane = threadIdx.x, n = args.n;
@@ -71,8 +71,8 @@ __device__ __forceinline__ bool triangles_differ(const Arguments<T>& args, std::
   return __any_sync(whole_warp, bits != 0);
 }
 
-/// The backward error of an inverse of a matrix whose triangles differ: every element of A as it is stored. The whole
-/// warp calls.
+/// Judges an inverse of a matrix with differing triangles: every element of A counts as it is stored. The whole warp
+/// calls.
 template <class T>
 __device__ __forceinline__ void judge_stored_inverse(const Arguments<T>& args, std::int64_t system) {
   const int lane = threadIdx.x;
@@ -82,7 +82,7 @@ __device__ __forceinline__ void judge_stored_inverse(const Arguments<T>& args, s
   args.marks[system] = mark_of(args, error);
 }
 
-/// The numbers of inverses as they are stored, of all systems or of those that are marked unsettled.
+/// Judges inverses as they are stored: all, or those that are marked unsettled.
 template <class T, int B>
 __global__ void __launch_bounds__(warp_lanes, 8) judge_inverse_kernel(Arguments<T> args) {
   __shared__ InverseMemory<B> memory;
@@ -98,7 +98,7 @@ __global__ void __launch_bounds__(warp_lanes, 8) judge_inverse_kernel(Arguments<
       factors = factors_of<T>(normalizing_exponent(largest_a), normalizing_exponent(largest_x));
       __syncwarp();  // the inverse is complete
       norms = with_reading<false>(args, [&](auto how) { return norms_of<how, B>(args, system, memory, factors); });
-      __syncwarp();  // the inverse has been read, whose place the next one takes
+      __syncwarp();  // the inverse has been read: the next one takes its place
       differs = triangles_differ(args, system);
     }
     if (threadIdx.x == 0) tell(args, system, status, differs, norms, factors);
@@ -106,7 +106,7 @@ __global__ void __launch_bounds__(warp_lanes, 8) judge_inverse_kernel(Arguments<
   });
 }
 
-/// The backward errors of the few inverses that are left, because the triangles of A differ.
+/// Judges the few inverses that are left because the triangles of A differ.
 template <class T>
 __global__ void __launch_bounds__(warp_lanes) judge_stored_inverse_kernel(Arguments<T> args) {
   const auto wanted = [&](std::int64_t system) { return args.marks[system] == Mark::as_stored; };

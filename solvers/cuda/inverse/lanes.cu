@@ -1,9 +1,9 @@
-// Inverses of up to 8 rows in single precision, a system for each lane: the sweep, and how good its answer is, without
-// a word from lane to lane.
+// Inverses of up to 8 rows in single precision, one system per lane. The sweep and the judgement need no communication
+// between lanes.
 //
-// Matrices and inverses pass through shared memory, in pieces of 16 bytes, each at the place of its number exclusive-or
-// the lane's, so that lanes which read the same piece of theirs meet every bank once. The next systems are copied as
-// soon as these are judged from registers.
+// Matrices and inverses pass through shared memory in pieces of 16 bytes. The place of a piece is its number
+// exclusive-or the lane's number. Lanes that read the same piece of their systems therefore meet every bank once. The
+// next systems are copied as soon as the current matrices are in registers for the judgement.
 #include "solvers/cuda/common/tile_judgement.cuh"
 #include "solvers/cuda/inverse/sweep.cuh"
 #include "solvers/cuda/inverse/tile_products.cuh"
@@ -14,7 +14,7 @@ namespace smallbatch {
 namespace {
 
 constexpr int N = 8, P = 4, pieces = N * N / P;
-constexpr int resident_warps = 13;  // that shared memory leaves room for
+constexpr int resident_warps = 13;  // as many as shared memory has room for
 using L = Tile<float, N, 1, false>;
 using Triangle = float[N][N];
 
@@ -22,12 +22,12 @@ struct alignas(16) Memory {
   float matrix[warp_lanes * N * N], inverse[warp_lanes * N * N];
 };
 
-/// Where piece p of a system's matrix begins, given where the first one does.
+/// Return the place of a system's first piece, and the place of piece p given that of the first.
 __device__ __forceinline__ int first_place(int system) { return system * (N * N) + (system & 7) * P; }
 __device__ __forceinline__ int place(int first, int p) { return (first ^ (p & 7) * P) + (p & 8) * P; }
 
-/// visit(place in shared memory, number in global memory) for the pieces of the first `systems` of the warp, `step`
-/// numbers apart.
+/// Calls visit(place in shared memory, offset in global memory) for the pieces of the warp's first `systems` systems,
+/// which are `step` numbers apart.
 template <class Visit>
 __device__ __forceinline__ void visit_pieces(std::int64_t step, int systems, Visit&& visit) {
   constexpr int at_once = warp_lanes / pieces;
@@ -41,7 +41,7 @@ __device__ __forceinline__ void visit_pieces(std::int64_t step, int systems, Vis
   }
 }
 
-/// How many systems a task has.
+/// Returns how many systems a task has.
 __device__ __forceinline__ int systems_of(const Arguments<float>& args, std::int64_t first) {
   return static_cast<int>(min(args.count - first, std::int64_t{warp_lanes}));
 }
@@ -68,7 +68,8 @@ __device__ __forceinline__ void copy_systems(const Arguments<float>& args, unsig
   }
 }
 
-/// The lower triangle of the lane's matrix, padded with rows of the identity; bits in which the triangles differ.
+/// Loads the lower triangle of the lane's matrix, padded with rows of the identity. Returns the bits in which the
+/// triangles differ.
 template <bool Whole>
 __device__ __forceinline__ unsigned load(const Arguments<float>& args, const float* memory, Triangle& a) {
   const int own = first_place(fresh(threadIdx.x));
@@ -91,7 +92,7 @@ __device__ __forceinline__ unsigned load(const Arguments<float>& args, const flo
   return bits;
 }
 
-/// The lower triangle of A becomes that of -A^-1.
+/// Replaces the lower triangle of A by that of -A^-1.
 __device__ __forceinline__ void sweep(Triangle& a, float (&pivots)[N]) {
 #pragma unroll
   for (int k = 0; k < N; ++k) {
@@ -114,9 +115,9 @@ __device__ __forceinline__ void sweep(Triangle& a, float (&pivots)[N]) {
   }
 }
 
-/// Whether all numbers are finite and all pivots positive.
+/// Returns whether all numbers are finite and all pivots positive.
 __device__ __forceinline__ bool is_good(const Triangle& a, const float (&pivots)[N]) {
-  float zero[4]{}, least = pivots[0];  // zero becomes NaN where a number is not finite
+  float zero[4]{}, least = pivots[0];  // becomes NaN if a number is not finite
 #pragma unroll
   for (int i = 0; i < N; ++i) {
     zero[i % 4] = fma(pivots[i], 0.0F, zero[i % 4]);
@@ -127,7 +128,7 @@ __device__ __forceinline__ bool is_good(const Triangle& a, const float (&pivots)
   return (zero[0] + zero[1]) + (zero[2] + zero[3]) == 0 && least > 0;
 }
 
-/// The norms of the lane's inverse in shared memory. matrix_read(): A is in registers.
+/// Returns the norms for the lane's inverse in shared memory. Calls matrix_read() when A is in registers.
 template <bool Whole, class Read>
 __device__ __forceinline__ InverseNorms judge(const Arguments<float>& args, const Memory& memory, Read&& matrix_read) {
   double a[N][N];

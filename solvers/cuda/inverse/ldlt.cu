@@ -1,4 +1,5 @@
-// A^-1 = U D^-1 U^T, U = L^-T, from A = L D L^T: for systems that the sweep has inverted badly, or all.
+// Inverses by L D L^T, for systems that the sweep has inverted badly, or for all. The inverse is A^-1 = U D^-1 U^T with
+// U = L^-T.
 #include "solvers/cuda/common/ldlt_systems.cuh"
 #include "solvers/cuda/kernels.cuh"
 
@@ -6,16 +7,17 @@ namespace smallbatch {
 
 namespace {
 
-/// Element (row, column) of U, row <= column, which lies in shared memory as a packed lower triangle of U^T.
+/// Returns element (row, column) of U, row <= column. U lies in shared memory as the packed lower triangle of U^T.
 template <class T>
 __device__ __forceinline__ T& factor_element(T* u, int row, int column) {
   return u[column * (column + 1) / 2 + row];
 }
 
-/// x = U D^-1 U^T of the lane's system, with 1 / d in place of the unit diagonal of U; whether a number is not finite.
+/// Computes x = U D^-1 U^T for the lane's system. The diagonal of U has 1 / d in place of ones. Returns whether a
+/// number is not finite.
 template <class T, class L>
 __device__ __forceinline__ bool multiply_factors(int n, int lane, T* u, T* x) {
-  T zero = 0;  // becomes NaN where a number is not finite
+  T zero = 0;  // becomes NaN if a number is not finite
 #pragma unroll 1
   for (int i = lane; i < n; i += L::lanes)
 #pragma unroll 1
@@ -31,7 +33,7 @@ __device__ __forceinline__ bool multiply_factors(int n, int lane, T* u, T* x) {
   return !(zero == 0);
 }
 
-/// A^-1 = U D^-1 U^T, U = L^-T. U takes the place of A in shared memory.
+/// Inverts by A^-1 = U D^-1 U^T with U = L^-T. U takes the place of A in shared memory.
 template <class T, int N>
 __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps) ldlt_inverse_kernel(Arguments<T> args) {
   using L = typename LdltPlan<T, N>::General;
@@ -54,7 +56,7 @@ __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps) ldl
 #pragma unroll
         for (int u = 0; u < L::rows; ++u) b[0][u] = L::lanes * u + own_lane<L>() == column ? T(1) : T(0);
         substitute_back<L, true, false>(own_group<L>(), own_lane<L>(), memory.tile, a, b, args.once);
-        // U of the matrix as it is given, and 1 / d in place of its unit diagonal.
+        // U of the matrix as given, not as scaled, with 1 / d in place of its unit diagonal.
 #pragma unroll
         for (int u = 0; u < L::rows; ++u) {
           const int row = L::lanes * u + own_lane<L>();

@@ -1,10 +1,11 @@
-// A^-1 by the symmetric sweep (J. H. Goodnight, "A tutorial on the SWEEP operator", 1979), and how good it is: small
-// systems, several of them in a warp. The others are inverse/tiles.cu's.
+// Inverses of small systems, several in a warp, by the symmetric sweep (J. H. Goodnight, "A tutorial on the SWEEP
+// operator", 1979), and their judgement. Other sizes are in inverse/tiles.cu; up to 8 rows in single precision are in
+// inverse/lanes.cu.
 //
-// The lower triangle is swept in the registers of a few lanes. The result takes the place of A in shared memory, leaves
-// in whole rows, both triangles from one, and is judged on the tensor cores: A comes a second time, from the cache, or,
-// of 16 rows in single precision, has stayed beside its inverse. Up to 8 rows of those are inverse/lanes.cu's.
-// One file, because all of these sizes have the same kernel.
+// The lower triangle is swept in the registers of a few lanes. The result takes the place of A in shared memory. It is
+// stored in whole rows, with both triangles from one, and judged on the tensor cores. For the judgement, A is read a
+// second time, from the cache. With 16 rows in single precision, A has stayed beside its inverse instead. It is one
+// file because all of these sizes have the same kernel.
 #include "core/gpu_plans.cuh"
 #include "solvers/cuda/common/tile_judgement.cuh"
 #include "solvers/cuda/inverse/sweep.cuh"
@@ -15,7 +16,7 @@ namespace smallbatch {
 
 namespace {
 
-/// A Tile whose rows of 6 pieces lie as those of 8 do.
+/// A Tile where rows of 6 pieces lie like rows of 8 pieces.
 template <class T, int N, int Lanes>
 struct SweptTile : Tile<T, N, Lanes, false> {
   using Base = Tile<T, N, Lanes, false>;
@@ -26,20 +27,22 @@ struct SweptTile : Tile<T, N, Lanes, false> {
   }
 };
 
-/// How systems lie in the lanes; measured to be best.
+/// The distribution of systems over lanes, as measured to be best.
 template <class T, int N, bool Whole>
 struct InversePlan {
   static constexpr bool single = sizeof(T) == sizeof(float);
   using L = SweptTile<T, N, N <= 16 ? 4 : single ? 8 : 16>;
   static constexpr int resident_warps = N == 8 ? 16 : single && (N < 32 || Whole) ? 12 : 8;
-  static constexpr int warps_elsewhere = N == 32 && resident_warps == 12 ? 8 : resident_warps;  // resident_blocks()
+  static constexpr int warps_elsewhere = N == 32 && resident_warps == 12 ? 8 : resident_warps;  // the second argument
+                                                                                                // of resident_blocks()
 };
 
-/// Whether A stays in shared memory, beside its inverse, to judge it by. Of larger matrices there is no room for both.
+/// Whether A stays in shared memory beside its inverse, for the judgement. With larger matrices there is no room for
+/// both.
 template <class T, int N>
 inline constexpr bool keeps_matrix = sizeof(T) == sizeof(float) && N == 16;
 
-/// A and its inverse, which takes the place of what the sweep needs.
+/// A and its inverse. The inverse takes the place of data that only the sweep needs.
 template <class T, class L>
 struct alignas(16) MatrixAndInverse {
   T matrix[L::systems][L::staged_numbers];
@@ -47,7 +50,7 @@ struct alignas(16) MatrixAndInverse {
   T inverse[L::systems][L::staged_numbers];
 };
 
-/// What a warp keeps in mind of its systems: the matrices take the registers.
+/// Shared memory with the data about a warp's systems, because the matrices occupy the registers.
 template <class T, class L>
 struct InverseRowsMemory {
   union {
@@ -55,11 +58,11 @@ struct InverseRowsMemory {
     std::conditional_t<keeps_matrix<T, L::size>, MatrixAndInverse<T, L>, TileMemory<T, L>> judged;
   };
   std::int32_t states[L::systems];
-  bool differs[L::systems];                              // the triangles of A do
-  int a_exponents[L::systems], x_exponents[L::systems];  // of what brings A and X next to 1
+  bool differs[L::systems];                              // whether the triangles of A differ
+  int a_exponents[L::systems], x_exponents[L::systems];  // exponents of the factors that bring A and X next to 1
 };
 
-/// Stores the warp's inverses, whose negative lower triangles are in registers. The whole warp calls.
+/// Stores the warp's inverses. Their negative lower triangles are in registers. The whole warp calls.
 template <class T, class L>
 __device__ __forceinline__ void store_inverses(const Arguments<T>& args, unsigned task, InverseRowsMemory<T, L>& memory,
                                                const T (&a)[L::rows][L::size]) {
@@ -89,7 +92,7 @@ __device__ __forceinline__ void store_inverses(const Arguments<T>& args, unsigne
   }
 }
 
-/// The exponent that brings the largest diagonal element of the lane's system next to 1. The whole warp calls.
+/// Returns the exponent that brings the largest diagonal element of the lane's system next to 1. The whole warp calls.
 template <class T, class L>
 __device__ __forceinline__ int exponent_of_diagonal(int n, int lane, const T (&a)[L::rows][L::size]) {
   T largest = 0;
@@ -99,24 +102,24 @@ __device__ __forceinline__ int exponent_of_diagonal(int n, int lane, const T (&a
   return normalizing_exponent(max_of_group<L::lanes>(largest));
 }
 
-/// Puts the lower triangles above the diagonal as well. The whole warp calls.
+/// Copies the lower triangles to the upper triangles. The whole warp calls.
 template <class T, class L>
 __device__ __forceinline__ void mirror_triangles(TileMemory<T, L>& memory, const T (&a)[L::rows][L::size]) {
   const int thread = fresh(threadIdx.x), group = thread / L::lanes, lane = thread % L::lanes;
-  __syncwarp();  // all rows have been read, and what they have above the diagonal
+  __syncwarp();  // all rows have been read, including their elements above the diagonal
   visit_columns<0, L::size, T, L>(memory.matrix[group], group, lane, [&](int u, int row, T& value) {
     if (u > row / L::lanes || lane > row % L::lanes) value = a[u][row];
   });
 }
 
-/// A pair of tile (i, j) of an inverse to global memory.
+/// Stores a pair of numbers of tile (i, j) of an inverse in global memory.
 template <class L>
 __device__ __forceinline__ void store_pair(float* x, int row, int column, int i, int j, const Vector<float, 2>& pair) {
   float* const to = x + (tile_rows * i + row) * L::size + tile_rows * j + column;
   *reinterpret_cast<float2*>(to) = float2{pair.value[0], pair.value[1]};
 }
 
-/// An inverse to global memory that cannot be stored by pairs, or is none.
+/// Stores an inverse in global memory number by number, if pairs are not possible or the system is not solved.
 template <class T, class L>
 __device__ __forceinline__ void store_number_by_number(const Arguments<T>& args, T* x, bool solved, const T* inverse,
                                                        int s) {
@@ -126,7 +129,7 @@ __device__ __forceinline__ void store_number_by_number(const Arguments<T>& args,
     x[e] = solved ? staged<L>(inverse, s, e / n, e % n) : not_a_number<T>();
 }
 
-/// The largest sum of a row of A, or of its inverse, in double precision. The whole warp calls.
+/// Returns the largest sum of a row of A, or of its inverse, in double precision. The whole warp calls.
 template <class L>
 __device__ double largest_row(int n, const float* matrix, int s) {
   double largest = 0;
@@ -140,8 +143,8 @@ __device__ double largest_row(int n, const float* matrix, int s) {
   return max_of_group<warp_lanes>(largest);
 }
 
-/// The norms of one inverse in single precision, which it stores meanwhile. Each row's sum is some lane's; the largest
-/// are all lanes'. The whole warp calls.
+/// Returns the norms of one inverse in single precision, and stores the inverse on the way. Each lane has sums of some
+/// rows; afterwards all lanes have the largest sums. The whole warp calls.
 template <class L>
 __device__ __forceinline__ InverseNorms store_and_judge(const Arguments<float>& args, float* x, bool in_pairs,
                                                         const float* matrix, const float* inverse, int s) {
@@ -218,7 +221,7 @@ __device__ __forceinline__ InverseNorms store_and_judge(const Arguments<float>& 
   norms.inverse = largest_sum(sums);
   if (!(norms.matrix < infinity<double>())) norms.matrix = largest_row<L>(args.n, matrix, s);
   if (!(norms.inverse < infinity<double>())) norms.inverse = largest_row<L>(args.n, inverse, s);
-  int high = 0;  // of the largest sum: as many digits as it takes
+  int high = 0;  // upper half of the largest sum: enough digits
 #pragma unroll
   for (int i = 0; i < B; ++i) high = max(high, __double2hiint(sum_of_row(residual[i])) & 0x7fffffff);
   high = static_cast<int>(__reduce_max_sync(whole_warp, static_cast<unsigned>(high)));
@@ -226,7 +229,7 @@ __device__ __forceinline__ InverseNorms store_and_judge(const Arguments<float>& 
   return norms;
 }
 
-/// Stores the warp's inverses, whose negative lower triangles are in registers, and judges them. The whole warp calls.
+/// Stores and judges the warp's inverses. Their negative lower triangles are in registers. The whole warp calls.
 template <class T, class L>
 __device__ __forceinline__ void store_and_judge_inverses(const Arguments<T>& args, unsigned task,
                                                          InverseRowsMemory<T, L>& memory,
@@ -254,8 +257,8 @@ __device__ __forceinline__ void store_and_judge_inverses(const Arguments<T>& arg
     tell(args, first + s, memory.states[s], memory.differs[s], own, Factors{});
 }
 
-/// Judges the warp's inverses in shared memory, whose place their norms take; A comes a second time. The whole warp
-/// calls.
+/// Judges the warp's inverses in shared memory, and replaces them there by their norms. A is read a second time. The
+/// whole warp calls.
 template <Reading how, class T, class L>
 __device__ __forceinline__ void judge_inverses(const Arguments<T>& args, unsigned task,
                                                InverseRowsMemory<T, L>& memory) {
@@ -265,7 +268,7 @@ __device__ __forceinline__ void judge_inverses(const Arguments<T>& args, unsigne
   const int line = L::line(row, column / P) * 8 * P + column % P, key = L::key(row, column / P);
 #pragma unroll 1
   for (int first = 0; first < L::systems; first += together) {
-    // Of a system: what a quarter of the lanes, one for each row of a tile, has seen.
+    // Norms of system s as seen by a quarter of the lanes, one lane for each row of a tile.
     const auto norms_of = [&](int s) { return reinterpret_cast<InverseNorms*>(memory.tile.matrix[s]) + row; };
 #pragma unroll(B == 1 ? together : 1)
     for (int t = 0; t < together; ++t) {
@@ -304,10 +307,10 @@ __global__ void __launch_bounds__(warp_lanes, resident_blocks(InversePlan<T, N, 
   constexpr bool scaled = sizeof(T) == sizeof(double);
   constexpr bool a_is_kept = keeps_matrix<T, N>;
   __shared__ InverseRowsMemory<T, L> memory;
-  // Whose work a lane does; computed again where it is asked for: the matrices take the registers.
+  // The lane's position in its group, computed again for each use because matrices occupy the registers.
   const auto lane = []() __attribute__((always_inline)) { return fresh(threadIdx.x) % G; };
   const auto group = []() __attribute__((always_inline)) { return fresh(threadIdx.x) / G; };
-  // Of the rows of the lane's system, while the matrix is in registers.
+  // The pivots of the lane's system, while the matrix is in registers.
   const auto pivots = [&]() __attribute__((always_inline)) {
     return a_is_kept ? memory.tile.rhs + group() * L::column_pitch : memory.tile.matrix[group()];
   };
@@ -320,7 +323,7 @@ __global__ void __launch_bounds__(warp_lanes, resident_blocks(InversePlan<T, N, 
     T a[L::rows][N];
     bool differs;
     if constexpr (Whole && a_is_kept) {
-      Arguments<T> known = args;  // as the compiler may know it
+      Arguments<T> known = args;  // with constants that the compiler can use
       known.n = N, known.vectors = true, known.storage = Storage::dense;
       differs = any_of_group<G>(load_to_sweep<T, L>(known, task, memory.tile, a) != 0);
     } else {
@@ -341,9 +344,9 @@ __global__ void __launch_bounds__(warp_lanes, resident_blocks(InversePlan<T, N, 
     if (!Whole && a_is_kept && args.storage != Storage::dense) mirror_triangles<T, L>(memory.tile, a);
     const bool far = any_of_group<G>(diagonal_far_bits<T, L>(lane(), a) != 0);
     scale_rows<T, L>(args, system(), lane(), far, a);
-    if (!a_is_kept) __syncwarp();  // the matrices have been read, whose place the pivots take
+    if (!a_is_kept) __syncwarp();  // the matrices have been read: the pivots take their place
     sweep<T, L>(group(), lane(), memory.tile, a, pivots(), args.once);
-    __syncwarp();  // the last pivots are there
+    __syncwarp();  // the last pivots are stored
     T pivot[L::rows];
 #pragma unroll
     for (int u = 0; u < L::rows; ++u) pivot[u] = pivots()[G * u + lane()];

@@ -1,4 +1,4 @@
-// The symmetric sweep of A to -A^-1 in the registers of a warp, n <= 32 (J. H. Goodnight, "A tutorial on the SWEEP
+// The symmetric sweep from A to -A^-1 in the registers of a warp, n <= 32 (J. H. Goodnight, "A tutorial on the SWEEP
 // operator", 1979). Private to solvers/cuda.
 #pragma once
 
@@ -8,12 +8,14 @@ namespace smallbatch {
 
 namespace {
 
-/// The sweep of all pivots: the lower triangle of A becomes that of -A^-1.
+/// Sweeps all pivots: the lower triangle of A becomes that of -A^-1.
+///
 ///     a_ij -= a_ik a_kj / d_k (i, j != k),  a_ik, a_ki <- a_ik / d_k,  a_kk <- -1 / d_k
-/// The G steps of a turn of the loop sweep the first G rows, which then turn to be the last ones, each still in its
-/// lane: all turns are the same code, and after N / G of them the rows are where they were. Until a row is swept, what
-/// lies above the diagonal in its G x G block is not used; its elements in the other columns begin with the sweep.
-/// pivots: of the rows of the lane's system, in shared memory.
+///
+/// A turn of the loop has G steps, which sweep the first G rows. These rows then become the last rows, each still in
+/// its lane. All turns therefore have the same code. After N / G turns the rows are where they began. Until a row is
+/// swept, its elements above the diagonal in its G x G block are not used. The sweep creates its elements in the other
+/// columns. The pivots of the lane's system go to shared memory.
 template <class T, class L>
 __device__ __forceinline__ void sweep(int group, int lane, TileMemory<T, L>& memory, T (&a)[L::rows][L::size],
                                       T* pivots, int once) {
@@ -24,7 +26,7 @@ __device__ __forceinline__ void sweep(int group, int lane, TileMemory<T, L>& mem
   T pivot = shuffle(a[0][0], 0, G);
 #pragma unroll 1
   for (int first = 0; first < N; first += G) {
-    T swept[N];  // the rows to come behind the last, from column G on
+    T swept[N];  // the rows that follow behind the last, from column G on
     const auto step = [&](auto index) __attribute__((always_inline)) {
       constexpr int t = index, next = t + 1;
       const T inverse = reciprocal(pivot);
@@ -35,7 +37,8 @@ __device__ __forceinline__ void sweep(int group, int lane, TileMemory<T, L>& mem
       for (int u = 0; u < R; ++u) factor[u] = -a[u][t] * inverse;
       if (own) factor[0] = inverse;  // the pivot row starts from zero
       const T swept_factor = lane > t ? T(0) : factor[0];
-      __syncwarp();  // the column is complete; and that of the step before is read, whose place the next takes
+      __syncwarp();  // the column is complete, and the column of the previous step has been read: the next column takes
+                     // its place
       const T* const from = columns[t % 2];
       T* const to = columns[next % 2] + lane;
       unrolled<N / P>([&](auto piece) __attribute__((always_inline)) {
@@ -84,14 +87,14 @@ __device__ __forceinline__ void sweep(int group, int lane, TileMemory<T, L>& mem
   }
 }
 
-/// The system of each group of lanes in task `task`; beyond the end, the last one again.
+/// Returns the system of a group of lanes in task `task`; beyond the end, the last system.
 template <class T, class L>
 __device__ __forceinline__ std::int64_t system_of(const Arguments<T>& args, unsigned task, int group) {
-  // computed again where it is asked for: the matrices take the registers
+  // computed again for each use, because matrices occupy the registers
   return min(std::int64_t{fresh(static_cast<int>(task))} * L::systems + group, args.count - 1);
 }
 
-/// stage_pieces() of whole matrices whose rows are no power of two of pieces.
+/// Starts copies like stage_pieces(), for whole matrices with rows that are not a power of two of pieces.
 template <class T, class L, class Source>
 __device__ __forceinline__ void stage_rows(Source&& source, TileMemory<T, L>& memory) {
   constexpr int P = L::piece, per_row = L::pieces_per_row;
@@ -104,14 +107,15 @@ __device__ __forceinline__ void stage_rows(Source&& source, TileMemory<T, L>& me
   }
 }
 
-/// Stages and loads lower triangles; bits in which the triangles differ, in the lane's columns. The whole warp calls.
+/// Stages and loads lower triangles. Returns the bits in which the triangles differ, in the lane's columns. The whole
+/// warp calls.
 template <class T, class L>
 __device__ __forceinline__ unsigned load_to_sweep(const Arguments<T>& args, unsigned task, TileMemory<T, L>& memory,
                                                   T (&a)[L::rows][L::size]) {
   unsigned bits = 0;
   const auto stage = [&]<int first, int end>() __attribute__((always_inline)) {
     const auto source = [&](int s) { return args.a + system_of<T, L>(args, task, s) * args.a_step; };
-    __syncwarp();  // what lay in the place of these rows has been read
+    __syncwarp();  // the previous contents of these rows have been read
     fill_padding<T, L>(args, memory, first, end);
     if (!args.vectors)
       stage_numbers(args, source, memory, first, end);
@@ -146,11 +150,11 @@ __device__ __forceinline__ unsigned load_to_sweep(const Arguments<T>& args, unsi
   return bits;
 }
 
-/// Whether all of the lower triangle is finite, as far as it is in the lane's rows.
+/// Returns whether the elements of the lower triangle in the lane's rows are finite.
 template <class T, class L>
 __device__ __forceinline__ bool is_finite(int lane, const T (&a)[L::rows][L::size]) {
   constexpr int G = L::lanes;
-  T zero = 0;  // becomes NaN where an element is not finite
+  T zero = 0;  // becomes NaN if an element is not finite
   unrolled<L::size>([&](auto index) __attribute__((always_inline)) {
     constexpr int i = index;
 #pragma unroll

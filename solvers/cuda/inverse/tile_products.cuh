@@ -1,10 +1,11 @@
-// Inverses as 8 x 8 tiles in the shared memory of a warp: how they come from there into global memory, and how good
-// they are. Private to solvers/cuda.
+// Inverses as 8 x 8 tiles in the shared memory of a warp: storing them to global memory, and judging them. Private to
+// solvers/cuda.
 //
-// R = X A - I on the tensor cores, in twice the precision of T (the transpose of A X - I: both are symmetric). Rows of
-// X are left factors, rows of A the transposes of right ones. Of floats, products in double precision are exact. Of
-// doubles, products of 21-bit halves add up without rounding, as in Residual<double>, and three products make one.
-// One file, because all ways to read A and X feed the same products.
+// The residual R = X A - I is computed on the tensor cores, in twice the precision of the numbers. (R is the transpose
+// of A X - I, because both matrices are symmetric.) Rows of X are left factors; rows of A are transposes of right
+// factors. For floats, products in double precision are exact. For doubles, products of 21-bit halves add up without
+// rounding, as in Residual<double>; three such products make one. It is one file because all ways of reading A and X
+// feed the same products.
 #pragma once
 
 #include "solvers/cuda/common/status.cuh"
@@ -17,38 +18,40 @@ namespace {
 /// The shared memory of a warp that works on one system of up to 8 B rows.
 template <int B>
 struct alignas(16) InverseMemory {
-  double tiles[B * (B + 1) / 2][tile_numbers];  // X, the lower triangle by rows of tiles
+  double tiles[B * (B + 1) / 2][tile_numbers];  // the lower triangle of X, by rows of tiles
   double pivots[tile_rows * B];
   double powers[tile_rows * B];  // the diagonal of D
 };
 
-/// The same where halves of X are kept for the residual, whole tiles of doubles.
+/// Shared memory that also keeps halves of X for the residual, for whole tiles of doubles.
 template <int B>
 struct alignas(16) HalvedMemory : InverseMemory<B> {
-  double highs[B * (B + 1) / 2][tile_numbers];  // the higher halves of X
-  double residual[B][warp_lanes];               // the lane's part of the sums of rows of |X A - I|
+  double highs[B * (B + 1) / 2][tile_numbers];  // the high halves of X
+  double residual[B][warp_lanes];               // the lane's part of each row's sum of |X A - I|
 };
 
-/// Keeps the compiler from loading what follows before this, or from keeping what was loaded, in registers that are not
-/// there. The whole warp calls.
+/// Keeps the compiler from moving later loads before this point, and from keeping loaded numbers in registers that do
+/// not exist. The whole warp calls.
 __device__ __forceinline__ void no_loads_ahead() { __syncwarp(); }
 
 constexpr int tile_index(int i, int j) { return i * (i + 1) / 2 + j; }
 
-/// How matrices are read.
+/// Ways to read a matrix.
 enum class Reading {
-  whole,  // full tiles of whole rows, by twos
-  pairs,  // whole rows, by twos
-  single  // any that there are, one by one
+  whole,  // full tiles of whole rows, two numbers at a time
+  pairs,  // whole rows, two numbers at a time
+  single  // any matrix, one number at a time
 };
 
-/// Whether rows of n numbers, from `first` on and so many from one system to the next, can be read by twos.
+/// Returns whether rows of n numbers can be read two numbers at a time. Systems begin at `first` and are `step` numbers
+/// apart.
 template <class T>
 constexpr bool in_pairs(const T* first, std::int64_t step, int n) {
   return n % 2 == 0 && step % 2 == 0 && reinterpret_cast<std::uintptr_t>(first) % (2 * sizeof(T)) == 0;
 }
 
-/// Elements (row, column) and (row, column + 1) of A, by rows of the identity times `diagonal` beyond its end.
+/// Returns elements (row, column) and (row, column + 1) of A. Beyond its end, A continues with rows of the identity
+/// times `diagonal`.
 template <Reading how, int B, class T>
 __device__ __forceinline__ Vector<T, 2> read_pair(const Arguments<T>& args, const T* a, int row, int column,
                                                   T diagonal) {
@@ -59,7 +62,7 @@ __device__ __forceinline__ Vector<T, 2> read_pair(const Arguments<T>& args, cons
     if constexpr (how == Reading::pairs) {
       if (row < args.n && column < args.n) pair = *reinterpret_cast<const Vector<T, 2>*>(a + row * args.n + column);
     } else {
-      row = fresh(row), column = fresh(column);  // places are not computed ahead
+      row = fresh(row), column = fresh(column);  // so that the compiler does not compute addresses ahead
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
         const int c = column + h;
@@ -73,7 +76,7 @@ __device__ __forceinline__ Vector<T, 2> read_pair(const Arguments<T>& args, cons
   }
 }
 
-/// work(how), `how` the constant by which A is to be read; by twos if it is to be `Paired` at all.
+/// Calls work(how) with the constant `how` for reading A. Reads two numbers at a time only if `Paired`.
 template <bool Whole, bool Paired = true, class T, class Work>
 __device__ __forceinline__ auto with_reading(const Arguments<T>& args, Work&& work) {
   if constexpr (Whole) {
@@ -86,7 +89,7 @@ __device__ __forceinline__ auto with_reading(const Arguments<T>& args, Work&& wo
   }
 }
 
-/// The tiles of A; whether its triangles differ in the lane's numbers.
+/// Loads the tiles of A. Returns whether its triangles differ in the lane's numbers.
 template <Reading how, int B, class T>
 __device__ __forceinline__ bool load_tiles(const Arguments<T>& args, std::int64_t system, Fragment (&tiles)[B][B]) {
   const int row = fragment_row(), column = fragment_column(), n = how == Reading::whole ? tile_rows * B : args.n;
@@ -97,7 +100,7 @@ __device__ __forceinline__ bool load_tiles(const Arguments<T>& args, std::int64_
     Vector<T, 2> lower[B], upper[B];
 #pragma unroll
     for (int j = 0; j <= i; ++j) {
-      const bool ahead = how == Reading::whole || B <= 4;  // places may be computed ahead
+      const bool ahead = how == Reading::whole || B <= 4;  // addresses may be computed ahead
       const int r = tile_rows * i + (ahead ? row : fresh(row)), c = tile_rows * j + (ahead ? column : fresh(column));
       if (how == Reading::single && B > 4) no_loads_ahead();
       lower[j] = upper[j] = read_pair<how, B>(args, a, r, c, T(1));
@@ -121,7 +124,7 @@ __device__ __forceinline__ bool load_tiles(const Arguments<T>& args, std::int64_
   return bits != 0;
 }
 
-/// The largest diagonal element. The whole warp calls.
+/// Returns the largest diagonal element. The whole warp calls.
 template <int B>
 __device__ __forceinline__ double largest_diagonal(const Fragment (&a)[B][B], int n) {
   const int row = fragment_row(), column = fragment_column();
@@ -133,7 +136,7 @@ __device__ __forceinline__ double largest_diagonal(const Fragment (&a)[B][B], in
   return max_of_group<warp_lanes>(largest);
 }
 
-/// The powers of two that bring the largest elements of A and X next to 1, and what they are. Floats need none.
+/// Powers of two that bring the largest elements of A and X next to 1, and their exponents. Floats need none.
 struct Factors {
   int a_exponent = 0, x_exponent = 0;
   double of_a = 1, of_x = 1;
@@ -145,12 +148,12 @@ __device__ __forceinline__ Factors factors_of(int a_exponent, int x_exponent) {
   return {a_exponent, x_exponent, power_of_two<double>(a_exponent), power_of_two<double>(x_exponent)};
 }
 
-/// 1-norms of X A - I, A and X, times their factors.
+/// 1-norms of X A - I, A and X, multiplied by their factors.
 struct InverseNorms {
   double residual = 0, matrix = 0, inverse = 0;
 };
 
-/// Tile (i, j) of a symmetric matrix whose lower triangle of tiles is in shared memory; of X.
+/// Return tile (i, j) of a symmetric matrix, and of X, with the lower triangle of tiles in shared memory.
 template <int B>
 __device__ __forceinline__ Fragment load_lower(const double (&tiles)[B * (B + 1) / 2][tile_numbers], int i, int j) {
   return i >= j ? load_fragment(tiles[tile_index(i, j)]) : load_transposed(tiles[tile_index(j, i)]);
@@ -160,15 +163,15 @@ __device__ __forceinline__ Fragment load_tile(const InverseMemory<B>& memory, in
   return load_lower<B>(memory.tiles, i, j);
 }
 
-/// The larger norms.
+/// Returns the larger of each norm.
 __device__ __forceinline__ InverseNorms larger(const InverseNorms& a, const InverseNorms& b) {
   return {max(a.residual, b.residual), max(a.matrix, b.matrix), max(a.inverse, b.inverse)};
 }
 
-/// The lane's part of the sum of a row of |a|.
+/// Returns the lane's part of a row's sum of |a|.
 __device__ __forceinline__ double magnitude(const Fragment& a) { return abs(a.value[0]) + abs(a.value[1]); }
 
-/// Rows of tiles of A that are in registers at a time, as two halves of each number in double precision.
+/// Rows of tiles of A that are in registers at a time. In double precision, each number is kept as two halves.
 template <class T, int B, Reading how>
 constexpr int tile_rows_at_once = how != Reading::whole        ? (B <= 2 ? B : 1)
                                   : sizeof(T) == sizeof(float) ? (B <= 4       ? B
@@ -177,8 +180,8 @@ constexpr int tile_rows_at_once = how != Reading::whole        ? (B <= 2 ? B : 1
                                                                                : 1)
                                                                : (B <= 2 ? B : 1);
 
-/// A row of tiles of A times its factor, in double precision as two halves of each number; returns the lane's part of
-/// the sum of |a|. i: the row of the tiles that the lane has a part of.
+/// Reads a row of tiles of A times its factor; in double precision, each number is split into two halves. Returns the
+/// lane's part of the sum of |a|. Row `i` is the matrix row in these tiles that the lane has a part of.
 template <Reading how, int B, class T>
 __device__ __forceinline__ double read_row(const Arguments<T>& args, const T* a, int i, int column, double factor,
                                            Fragment (&high)[B], [[maybe_unused]] Fragment (&low)[B]) {
@@ -209,21 +212,21 @@ __device__ __forceinline__ double read_row(const Arguments<T>& args, const T* a,
   return sum;
 }
 
-/// The largest sums of those rows that the lane has a part of; the norms are the largest of all. x(i, j): tile (i, j)
-/// of X. The whole warp calls.
+/// Returns the largest sums of the rows that the lane has a part of. The norms are the largest over all lanes. Tile (i,
+/// j) of X is x_tile(i, j). The whole warp calls.
 template <Reading how, int B, class T, class X>
 __device__ __forceinline__ InverseNorms row_norms(const Arguments<T>& args, std::int64_t system, X&& x_tile,
                                                   const Factors& factors) {
   constexpr bool twice = sizeof(T) == sizeof(double);
   constexpr int J = tile_rows_at_once<T, B, how>;
   static_assert(B % J == 0);
-  // computed again where they are asked for: the sweep needs the registers
+  // computed again for each use, because the sweep needs the registers
   const int row = fresh(fragment_row()), column = fresh(fragment_column());
   const int n = how == Reading::whole ? tile_rows * B : args.n;
   const T* const a = args.a + system * args.a_step;
   const double minus_one = -with_factors(1.0, factors.of_a, factors.of_x);
   InverseNorms norms;
-  [[maybe_unused]] double residual[B];  // the lane's part of the sums of rows of |X A - I|
+  [[maybe_unused]] double residual[B];  // the lane's part of each row's sum of |X A - I|
   const auto scaled_tile = [&](int i, int k) __attribute__((always_inline)) {
     Fragment x = x_tile(i, k);
 #pragma unroll
@@ -247,15 +250,15 @@ __device__ __forceinline__ InverseNorms row_norms(const Arguments<T>& args, std:
 #pragma unroll 1
   for (int first = 0; first < B; first += J) {
     [[maybe_unused]] Fragment high[J][B], low[twice ? J : 1][B];
-    no_loads_ahead();  // no tile of X is kept in registers for all turns
+    no_loads_ahead();  // so that no tile of X is kept in registers for all turns
 #pragma unroll
     for (int t = 0; t < J; ++t) {
       const double sum =
           read_row<how, B>(args, a, tile_rows * (first + t) + row, column, factors.of_a, high[t], low[twice ? t : 0]);
       norms.matrix = max(norms.matrix, sum_of_row(sum));
     }
-    // Two rows of tiles of X at a time, where there are registers for them: products with both take as long as with
-    // one.
+    // Two rows of tiles of X at a time, if there are registers for them. Products with two rows take no longer than
+    // with one.
     constexpr int together = how != Reading::whole && B + (twice ? 3 : 0) > 7 ? 1 : 2;
     unrolled<(B + together - 1) / together>([&](auto index) __attribute__((always_inline)) {
       constexpr int i = together * index, I = i + together <= B ? together : 1;
@@ -335,8 +338,8 @@ __device__ __forceinline__ InverseNorms row_norms(const Arguments<T>& args, std:
   return norms;
 }
 
-/// The same of whole tiles of doubles; X, in shared memory, is scaled and halved there once for all rows of A, which
-/// come one ahead. The exponents are in shared memory, too. The whole warp calls.
+/// Returns the norms of row_norms() for whole tiles of doubles. X is scaled and halved in shared memory once, for all
+/// rows of A. Rows of A are loaded one row ahead. The exponents are in shared memory, too. The whole warp calls.
 template <int B>
 __device__ __forceinline__ InverseNorms row_norms_by_halves(const Arguments<double>& args, std::int64_t system,
                                                             HalvedMemory<B>& memory, const int& a_exponent,
@@ -344,7 +347,7 @@ __device__ __forceinline__ InverseNorms row_norms_by_halves(const Arguments<doub
   constexpr int n = tile_rows * B;
   const int row = fresh(fragment_row()), column = fresh(fragment_column());
   const double* const a = args.a + system * args.a_step;
-  Vector<double, 2> stored[B];  // of the next row of tiles of A
+  Vector<double, 2> stored[B];  // next row of tiles of A
   const auto load_row = [&](int t) __attribute__((always_inline)) {
 #pragma unroll
     for (int k = 0; k < B; ++k)
@@ -440,7 +443,7 @@ __device__ __forceinline__ InverseNorms row_norms_by_halves(const Arguments<doub
   return norms;
 }
 
-/// The largest norms of all rows. The whole warp calls.
+/// Returns the largest norms over all rows. The whole warp calls.
 __device__ __forceinline__ InverseNorms over_rows(const InverseNorms& norms) {
   InverseNorms largest = norms;
 #pragma unroll
@@ -451,7 +454,7 @@ __device__ __forceinline__ InverseNorms over_rows(const InverseNorms& norms) {
   return largest;
 }
 
-/// The norms of the inverse in shared memory. The whole warp calls.
+/// Returns the norms for the inverse in shared memory. The whole warp calls.
 template <Reading how, int B, class T>
 __device__ __forceinline__ InverseNorms norms_of(const Arguments<T>& args, std::int64_t system,
                                                  const InverseMemory<B>& memory, const Factors& factors) {
@@ -459,14 +462,14 @@ __device__ __forceinline__ InverseNorms norms_of(const Arguments<T>& args, std::
       args, system, [&](int i, int j) __attribute__((always_inline)) { return load_tile<B>(memory, i, j); }, factors));
 }
 
-/// What is left to do with an inverse of this backward error.
+/// Returns the work that is left for an inverse with this backward error.
 template <class T>
 __device__ Mark mark_of(const Arguments<T>& args, T error) {
   return args.resolve_above >= 0 && !(error <= args.resolve_above) ? Mark::unsettled : Mark::settled;
 }
 
-/// Stores a system's numbers that an inverse gives, NaN where it failed, and its mark: whether a pivot is positive,
-/// too, is not for the sweep to decide where L D L^T can be asked. One lane calls.
+/// Stores the numbers that come from an inverse (NaN if the system failed), and its mark. The sweep does not decide
+/// whether a pivot is positive if L D L^T can be asked. One lane calls.
 template <class T>
 __device__ __forceinline__ void tell(const Arguments<T>& args, std::int64_t system, std::int32_t status, bool differs,
                                      const InverseNorms& norms, const Factors& factors) {
@@ -482,13 +485,13 @@ __device__ __forceinline__ void tell(const Arguments<T>& args, std::int64_t syst
                                                                : Mark::settled;
 }
 
-/// Whether a number of the inverse's is wanted that norms_of() gives.
+/// Returns whether a number is wanted that comes from norms_of().
 template <class T>
 __device__ __forceinline__ bool is_judged(const Arguments<T>& args) {
   return args.to.backward_error != nullptr || args.to.rcond != nullptr || args.resolve_above >= 0;
 }
 
-/// X from shared memory, or NaN where it is not `solved`. The whole warp calls.
+/// Stores X from shared memory, or NaN if the system is not `solved`. The whole warp calls.
 template <bool Whole, int B, class T>
 __device__ __forceinline__ void store_inverse(const Arguments<T>& args, std::int64_t system, bool solved,
                                               const InverseMemory<B>& memory) {

@@ -1,9 +1,9 @@
-// A^-1 by the symmetric sweep of 8 x 8 tiles, and how good it is.
+// Inverses by the symmetric sweep of 8 x 8 tiles, and their judgement.
 //
-// A warp has a system: the lower triangle of tiles in registers while it is swept, the inverse in shared memory, from
-// where it leaves in both triangles, and where the tensor cores get it from for the residual. A comes a second time for
-// that, from the cache. Floats are swept in double precision, too.
-// Whole matrices of 32 to 48 rows of doubles come through the same shared memory, where later halves of X are.
+// A warp has one system. The lower triangle of tiles is in registers while it is swept. The inverse is then in shared
+// memory. From there both triangles are stored, and the tensor cores read it for the residual. For the residual, A is
+// read a second time, from the cache. Floats are swept in double precision, too. Whole matrices of 32 to 48 rows of
+// doubles are loaded through the same shared memory, which later holds the halves of X.
 #include "core/gpu_plans.cuh"
 #include "solvers/cuda/common/pivot_numbers.cuh"
 #include "solvers/cuda/common/tile.cuh"
@@ -15,7 +15,7 @@ namespace smallbatch {
 
 namespace {
 
-/// D a D by the powers in shared memory.
+/// Scales the tiles to D a D, with the powers in shared memory as D.
 template <int B>
 __device__ __forceinline__ void scale_tiles(Fragment (&a)[B][B], const double* powers) {
   const int row = fragment_row(), column = fragment_column();
@@ -28,16 +28,16 @@ __device__ __forceinline__ void scale_tiles(Fragment (&a)[B][B], const double* p
         a[i][j].value[h] = a[i][j].value[h] * powers[tile_rows * i + row] * powers[tile_rows * j + column + h];
 }
 
-/// The number in shared memory where piece p, two numbers, of a row of a whole matrix is staged: lanes that read along
-/// the rows of a tile, or its columns, meet every bank once.
+/// Returns the place in shared memory of piece p, two numbers, of a row of a whole matrix. Lanes that read along the
+/// rows of a tile, or its columns, meet every bank once.
 template <int B>
 __device__ __forceinline__ int staged_piece(int row, int p) {
   constexpr int pitch = (4 * B + 7) / 8 * 8;  // pieces
   return (row * pitch + (p ^ (row & 6) ^ (row & 1) * 4)) * 2;
 }
 
-/// load_tiles() of whole matrices by way of shared memory, `staged`: what is under way takes no place in the first
-/// cache. The whole warp calls.
+/// Loads tiles like load_tiles(), for whole matrices and through shared memory, `staged`. Copies in progress then
+/// occupy no place in the first-level cache. The whole warp calls.
 template <int B>
 __device__ __forceinline__ bool stage_tiles(const Arguments<double>& args, std::int64_t system, double* staged,
                                             Fragment (&tiles)[B][B]) {
@@ -70,26 +70,27 @@ __device__ __forceinline__ bool stage_tiles(const Arguments<double>& args, std::
       for (int h = 0; h < 2; ++h)
         bits |= differing_bits(tiles[i][j].value[h], staged[staged_piece<B>(c + h, r / 2) + r % 2]);
     }
-  __syncwarp();  // the matrix has been read, whose place others take
+  __syncwarp();  // the matrix has been read: other data take its place
   return bits != 0;
 }
 
-/// Warps that share a multiprocessor.
+/// Warps that a multiprocessor holds.
 template <int B, bool Whole>
 inline constexpr int resident_warps = B == 3 || B == 4 ? (Whole ? 16 : 12)
                                       : B == 5         ? 12
                                                        : 8;
 
-/// Whether A is read by twos where it can be: there are registers for that.
+/// Whether A is read two numbers at a time if possible, because there are registers for it.
 template <class T, int B>
 inline constexpr bool is_read_by_twos = B < 8 || (sizeof(T) == sizeof(float) && registers_suffice());
 
 template <class T, int B, bool Whole>
 __global__ void __launch_bounds__(warp_lanes, resident_warps<B, Whole>) block_sweep_kernel(Arguments<T> args) {
-  constexpr bool scaled = sizeof(T) == sizeof(double);             // the range of double holds all that floats become
-  constexpr bool by_halves = scaled && Whole && B >= 4 && B <= 6;  // where they find room, and A before
+  constexpr bool scaled = sizeof(T) == sizeof(double);             // for floats, the range of double suffices
+  constexpr bool by_halves = scaled && Whole && B >= 4 && B <= 6;  // if the halves fit, and A before them
   __shared__ std::conditional_t<by_halves, HalvedMemory<B>, InverseMemory<B>> memory;
-  __shared__ int a_exponent, x_exponent;  // of what brings A and X next to 1: the matrices take the registers
+  __shared__ int a_exponent, x_exponent;  // exponents of the factors for A and X; in shared memory, because the
+                                          // matrices occupy the registers
   __shared__ std::int32_t kept_status;
   __shared__ bool kept_differs;
   const int n = Whole ? tile_rows * B : args.n;
@@ -133,7 +134,7 @@ __global__ void __launch_bounds__(warp_lanes, resident_warps<B, Whole>) block_sw
       const int exponent = normalizing_exponent(largest_diagonal<B>(a, n));
       if (lane == 0) x_exponent = exponent;
     }
-    double zero = 0;  // becomes NaN where an element is not finite
+    double zero = 0;  // becomes NaN if an element is not finite
 #pragma unroll
     for (int i = 0; i < B; ++i)
 #pragma unroll
@@ -147,7 +148,7 @@ __global__ void __launch_bounds__(warp_lanes, resident_warps<B, Whole>) block_sw
       }
     __syncwarp();  // the pivots and the tiles are complete
 
-    // Of the tiles on the diagonal, too, both triangles from one: the inverse is exactly symmetric.
+    // In tiles on the diagonal, both triangles also come from one, so that the inverse is exactly symmetric.
 #pragma unroll
     for (int i = 0; i < B; ++i) {
       const Fragment mirrored = load_transposed(memory.tiles[tile_index(i, i)]);
@@ -198,7 +199,7 @@ __global__ void __launch_bounds__(warp_lanes, resident_warps<B, Whole>) block_sw
         if (lane == 0) tell(args, system, status, differs, norms, factors_of<T>(a_exponent, x_exponent));
       }
     }
-    __syncwarp();  // the inverse has been read, whose place the next one takes
+    __syncwarp();  // the inverse has been read: the next one takes its place
   }
 }
 
@@ -216,7 +217,8 @@ cudaError_t launch_block_sweep(const SpdBatch<T>& batch, const SpdSolution<T>& s
   const auto of_size = [whole]<int B>(std::integral_constant<int, B>) -> Kernel<Arguments<T>> {
     return whole ? block_sweep_kernel<T, B, true> : block_sweep_kernel<T, B, false>;
   };
-  constexpr int of_24 = sizeof(T) == sizeof(double) ? 3 : 5, of_32 = of_24 == 3 ? 4 : 5;  // floats are never swept so
+  constexpr int of_24 = sizeof(T) == sizeof(double) ? 3 : 5, of_32 = of_24 == 3 ? 4 : 5;  // floats never use these
+                                                                                          // sizes
   const auto kernel = n <= 24   ? of_size(std::integral_constant<int, of_24>{})
                       : n <= 32 ? of_size(std::integral_constant<int, of_32>{})
                       : n <= 40 ? of_size(std::integral_constant<int, 5>{})

@@ -1,16 +1,17 @@
-// The symmetric sweep of A to -A^-1, 8 pivots at a time (J. H. Goodnight, "A tutorial on the SWEEP operator", 1979), in
-// double precision in the registers of a warp. Private to solvers/cuda.
+// The symmetric sweep from A to -A^-1, 8 pivots at a time (J. H. Goodnight, "A tutorial on the SWEEP operator", 1979).
+// It runs in double precision in the registers of a warp. Private to solvers/cuda.
 //
 // With D the next 8 x 8 tile on the diagonal and P_i the tiles below it:
-//     D -> -D^-1,  P_i -> P_i D^-1,  A_ij -> A_ij - P_i D^-1 P_j^T
-// D is swept pivot by pivot; all else are products on the tensor cores. After each step the tiles move up and left by
-// one, and the swept ones follow behind the last, transposed: the next D is always the first tile, every step is the
-// same code, and all products are of the form a b^T, which fragments have without exchanging anything.
 //
-// D^-1, and P_i D^-1 by it, would have errors that grow with the condition of D; one step of refinement, by the
-// residuals I - D^-1 D and P_i - (P_i D^-1) D, takes that away. Of matrices that were floats it is left out: with the
-// digits that they lack here the errors stay below those of rounding A^-1, or the condition is beyond what A
-// determines.
+//     D -> -D^-1,  P_i -> P_i D^-1,  A_ij -> A_ij - P_i D^-1 P_j^T
+//
+// D is swept pivot by pivot; everything else is products on the tensor cores. After each step the tiles move up and
+// left by one. The swept tiles follow behind the last tile, transposed. The next D is then always the first tile, and
+// every step has the same code. All products have the form a b^T, which fragments compute without exchange.
+//
+// Errors of D^-1, and thus of P_i D^-1, would grow with the condition number of D itself. One step of refinement with
+// the residuals I - D^-1 D and P_i - (P_i D^-1) D removes this growth. Matrices that were floats need no refinement.
+// Either the errors stay below those of rounding A^-1 to float, or the condition number is beyond what A determines.
 #pragma once
 
 #include "solvers/cuda/inverse/fragments.cuh"
@@ -40,8 +41,8 @@ __device__ __forceinline__ void sweep_tile(Fragment& tile, double* pivots) {
 
 __device__ __forceinline__ Fragment negative(const Fragment& a) { return {-a.value[0], -a.value[1]}; }
 
-/// The lower triangle of B x B tiles of A becomes that of -A^-1, by `Refined` steps or not. In shared memory: 8 B
-/// pivots, and room for B tiles. The whole warp calls.
+/// Replaces the lower triangle of B x B tiles of A by that of -A^-1, with refinement if `Refined`. Shared memory has 8
+/// B pivots and room for B tiles. The whole warp calls.
 template <int B, bool Refined>
 __device__ __forceinline__ void sweep(Fragment (&a)[B][B], double* pivots, double (*tiles)[tile_numbers]) {
   const int column = fragment_column(), row = fragment_row();
@@ -87,7 +88,7 @@ __device__ __forceinline__ void sweep(Fragment (&a)[B][B], double* pivots, doubl
     __syncwarp();  // the tiles are complete
 #pragma unroll
     for (int j = 1; j < B; ++j) a[B - 1][j - 1] = negative(load_transposed(tiles[j]));
-    __syncwarp();  // the tiles have been read, whose place the next ones take
+    __syncwarp();  // the tiles have been read: the next ones take their place
     a[B - 1][B - 1] = minus_inverse;
   }
 }

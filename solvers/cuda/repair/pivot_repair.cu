@@ -1,14 +1,14 @@
-// The repair of matrices that are singular to working precision: SpdOptions::pivot_floor says what it means.
-// One file, because all of it works on the same matrix in the shared memory of its warp.
+// Repairs matrices that are singular to working precision; SpdOptions::pivot_floor defines the repair. It is one file
+// because all of it works on the same matrix in the shared memory of its warp.
 //
-// A warp per system, in double precision whatever T is, after the method asked for has left its answer: the matrix lies
-// in shared memory, or in the workspace where it finds no room there (more than 64 rows, compute capability 8.6, 8.9
-// and 12.0), and is factored with symmetric pivoting, lane l having every 32nd column from l on. Nothing is moved: rows
-// are done or not, and their order is kept. Where no pivot is raised, nothing is written but the answers of systems
-// that had failed at a pivot.
+// A warp repairs a system after the requested method has stored its answer. It computes in double precision, whatever T
+// is. The matrix lies in shared memory, or in the workspace if it does not fit there (more than 64 rows on compute
+// capability 8.6, 8.9 and 12.0). It is factored with symmetric pivoting. Lane l has every 32nd column from l on. Rows
+// are not moved: they are done or not, and their order is stored. If no pivot is raised, nothing is written except the
+// answers of systems that had failed at a pivot.
 //
-// Of two rows the later one's element in the column of the earlier one becomes L; the earlier one's element in the
-// column of the later one, and the diagonal, become the inverse where it is wanted.
+// Each pair of rows has two elements: each row's element in the column of the other. The later row's element becomes L.
+// The earlier row's element, and the diagonal, become the inverse if it is wanted.
 #include "core/gpu_plans.cuh"
 #include "solvers/cuda/common/pivot_numbers.cuh"
 #include "solvers/cuda/common/stored_judgement.cuh"
@@ -18,9 +18,9 @@ namespace smallbatch {
 
 namespace {
 
-/// What a floor asks for.
+/// Limits that follow from the floor.
 struct Repair {
-  double floor;     // F
+  double floor;     // F of SpdOptions::pivot_floor
   double rounding;  // n u
 };
 
@@ -28,20 +28,20 @@ template <int N>
 struct RepairMemory {
   static constexpr int pitch = N + 1;
   double s[N * pitch];
-  double diagonal[N], pivot[N];  // of S A S; of the k-th row in order
+  double diagonal[N], pivot[N];  // the diagonal of S A S; the k-th pivot in order
   int order[N];                  // row of the k-th pivot
 };
 
-/// What a lane knows of its rows.
+/// Data that a lane keeps about its rows.
 template <int N>
 struct OwnRows {
   static constexpr int rows = N / warp_lanes;
-  int half[rows];      // the exponents of S
-  int place[rows];     // k of their pivots
-  double added[rows];  // to their diagonal elements in S A S
+  int half[rows];      // exponents of S
+  int place[rows];     // index k of their pivots
+  double added[rows];  // amounts added to their diagonal elements in S A S
 };
 
-/// What the lane that has row `row` holds of it. The whole warp calls, with the same row.
+/// Returns the value for row `row` from the lane that has this row. The whole warp calls, with the same row.
 template <class V, int Rows>
 __device__ V of_row(const V (&values)[Rows], int row) {
   V value = values[0];
@@ -53,14 +53,14 @@ __device__ V of_row(const V (&values)[Rows], int row) {
 
 constexpr double lowest_double = -0x1.fffffffffffffp+1023;
 
-/// v 2^e as T, rounded once.
+/// Returns v 2^e as T, rounded once.
 template <class T>
 __device__ T scaled_to(double v, int e) {
   return static_cast<T>(scale(v, e));
 }
 
-/// The exponents of S, and S A S into shared memory. Returns 0, or the first row, counted from 1, whose diagonal
-/// element is not positive. The whole warp calls.
+/// Computes the exponents of S, and stores S A S in shared memory. Returns 0, or the first row, counted from 1, with a
+/// diagonal element that is not positive. The whole warp calls.
 template <class T, int N>
 __device__ __forceinline__ int take_scaled(const Arguments<T>& args, std::int64_t system, int n,
                                            RepairMemory<N>& memory, OwnRows<N>& own, double& largest_a) {
@@ -84,7 +84,7 @@ __device__ __forceinline__ int take_scaled(const Arguments<T>& args, std::int64_
   failed = min_of_group<warp_lanes>(failed);
   if (failed != INT32_MAX) return failed;
   largest_a = max_of_group<warp_lanes>(largest_a);
-  __syncwarp();  // the exponents are there
+  __syncwarp();  // the exponents are stored
 #pragma unroll 1
   for (int i = 0; i < n; ++i)
 #pragma unroll
@@ -94,20 +94,20 @@ __device__ __forceinline__ int take_scaled(const Arguments<T>& args, std::int64_
       const double value = element(args, system, max(i, j), min(i, j));
       memory.s[i * pitch + j] = scale(value, memory.order[i] + own.half[u]);
     }
-  __syncwarp();  // the matrix is there, and the exponents have been read
+  __syncwarp();  // the matrix is stored, and the exponents have been read
 #pragma unroll
   for (int u = 0; u < rows; ++u)
     if (const int row = warp_lanes * u + lane; row < n) memory.diagonal[row] = memory.s[row * (pitch + 1)];
-  __syncwarp();  // its diagonal, too
+  __syncwarp();  // its diagonal is stored, too
   return 0;
 }
 
-/// Bit i of the u-th number: row 32 u + i is not done. All lanes have the same bits.
+/// The rows that are not done: bit i of number u is row 32 u + i. All lanes have the same bits.
 template <int N>
 using RowsLeft = unsigned[OwnRows<N>::rows];
 
-/// The next row in order: of those whose pivot is nearly the largest share of their diagonal element, or of all where
-/// pivots are raised, the first. -1 where shares are NaN. The whole warp calls.
+/// Returns the next row in order. Before pivots are raised, only rows with a pivot that is nearly the largest share of
+/// their diagonal element are candidates; afterwards all rows are. Returns -1 if shares are NaN. The whole warp calls.
 template <int N>
 __device__ __forceinline__ int next_row(const RepairMemory<N>& memory, const RowsLeft<N>& left, double floor,
                                         bool& raising) {
@@ -133,7 +133,8 @@ __device__ __forceinline__ int next_row(const RepairMemory<N>& memory, const Row
   return row;
 }
 
-/// The least pivot of that row that keeps all multipliers and later pivots within the floor. The whole warp calls.
+/// Returns the least pivot of the row that keeps all multipliers and later pivots within the floor. The whole warp
+/// calls.
 template <int N>
 __device__ __forceinline__ double raised_pivot(const RepairMemory<N>& memory, const RowsLeft<N>& left, double floor,
                                                int row) {
@@ -150,7 +151,7 @@ __device__ __forceinline__ double raised_pivot(const RepairMemory<N>& memory, co
   return max_of_group<warp_lanes>(pivot);
 }
 
-/// Step k, whose pivot is that of `row`. The whole warp calls.
+/// Eliminates step k with the pivot of `row`. The whole warp calls.
 template <int N>
 __device__ __forceinline__ void eliminate_row(RepairMemory<N>& memory, OwnRows<N>& own, const RowsLeft<N>& left, int k,
                                               int row, double pivot) {
@@ -186,9 +187,9 @@ __device__ __forceinline__ void eliminate_row(RepairMemory<N>& memory, OwnRows<N
   __syncwarp();  // the step is complete
 }
 
-/// The factors of the nearby matrix. Returns 0, or the row, counted from 1, whose diagonal element is not positive or
-/// would have to grow by more than is allowed; `repaired` and `perturbation` say what was raised. The whole warp calls,
-/// with the same arguments.
+/// Factors the nearby matrix. Returns 0, or the row, counted from 1, with a diagonal element that is not positive or
+/// would have to grow by more than is allowed. Stores how many pivots were raised in `repaired`, and by how much in
+/// `perturbation`. The whole warp calls, with the same arguments.
 template <class T, int N>
 __device__ int factor_nearby(const Arguments<T>& args, const Repair& repair, std::int64_t system,
                              RepairMemory<N>& memory, OwnRows<N>& own, int& repaired, double& perturbation) {
@@ -231,7 +232,7 @@ __device__ int factor_nearby(const Arguments<T>& args, const Repair& repair, std
   return 0;
 }
 
-/// The solution of L D L^T y = b, in place of it: row by row of the lane's.
+/// Solves L D L^T y = b in place; each lane has some rows of y.
 template <int N>
 __device__ void solve_nearby(int n, const RepairMemory<N>& memory, const OwnRows<N>& own,
                              double (&y)[OwnRows<N>::rows]) {
@@ -259,8 +260,8 @@ __device__ void solve_nearby(int n, const RepairMemory<N>& memory, const OwnRows
   }
 }
 
-/// The inverse Y D^-1 Y^T, L^T Y = I, into the places that L leaves: of two rows, that of the earlier one in the column
-/// of the later.
+/// Computes the inverse Y D^-1 Y^T with L^T Y = I, in the places that L leaves free. For two rows, this place is the
+/// element of the earlier row in the column of the later row.
 template <int N>
 __device__ void invert_nearby(int n, RepairMemory<N>& memory, const OwnRows<N>& own) {
   constexpr int pitch = RepairMemory<N>::pitch, rows = OwnRows<N>::rows;
@@ -272,10 +273,10 @@ __device__ void invert_nearby(int n, RepairMemory<N>& memory, const OwnRows<N>& 
     for (int u = 0; u < rows; ++u)
       if (own.place[u] >= k && own.place[u] < N) memory.s[row * pitch + warp_lanes * u + lane] = 0;
   }
-  __syncwarp();  // they are clear
+  __syncwarp();  // the places are clear
 #pragma unroll 1
   for (int c = 0; c < n; ++c) {
-    // Column c of Y: L^T y = e_c, of which rows after the c-th are 0.
+    // Column c of Y: L^T y = e_c. Rows after the c-th are 0.
     double y[rows];
 #pragma unroll
     for (int u = 0; u < rows; ++u) y[u] = own.place[u] == c ? 1 : 0;
@@ -299,11 +300,11 @@ __device__ void invert_nearby(int n, RepairMemory<N>& memory, const OwnRows<N>& 
           element = fma(value, y[u], element);
         }
     }
-    __syncwarp();  // what other lanes will read of the inverse is written
+    __syncwarp();  // the part of the inverse that other lanes will read is written
   }
 }
 
-/// Element (row, own row u) of what invert_nearby() has left.
+/// Returns element (row, own row u) of the inverse that invert_nearby() has computed.
 template <int N>
 __device__ double inverse_element(const RepairMemory<N>& memory, const OwnRows<N>& own, int row, int place, int u) {
   constexpr int pitch = RepairMemory<N>::pitch;
@@ -311,7 +312,7 @@ __device__ double inverse_element(const RepairMemory<N>& memory, const OwnRows<N
   return place <= own.place[u] ? memory.s[row * pitch + j] : memory.s[j * pitch + row];
 }
 
-/// The solutions, and what became of them.
+/// Stores the solutions. Returns their status.
 template <class T, int N>
 __device__ std::int32_t store_solutions(const Arguments<T>& args, std::int64_t system, const RepairMemory<N>& memory,
                                         const OwnRows<N>& own) {
@@ -383,7 +384,7 @@ __device__ std::int32_t store_inverse(const Arguments<T>& args, std::int64_t sys
   return __any_sync(whole_warp, bad) ? info_result_not_finite : 0;
 }
 
-/// 1 / (||A + diag(e)||_1 ||(A + diag(e))^-1||_1)
+/// Returns 1 / (||A + diag(e)||_1 ||(A + diag(e))^-1||_1).
 template <class T, int N>
 __device__ double rcond_of_nearby(const Arguments<T>& args, std::int64_t system, const RepairMemory<N>& memory,
                                   const OwnRows<N>& own) {
@@ -395,7 +396,7 @@ __device__ double rcond_of_nearby(const Arguments<T>& args, std::int64_t system,
     if (const int row = warp_lanes * u + lane; row < n)
       top = max(top, ilogb(static_cast<double>(element(args, system, row, row))));
   top = max_of_group<warp_lanes>(top);
-  double sum[rows], sum_inverse[rows];  // of A 2^-top and its inverse
+  double sum[rows], sum_inverse[rows];  // of A 2^-top, and of its inverse
 #pragma unroll
   for (int u = 0; u < rows; ++u) {
     sum[u] = scale(own.added[u], -2 * own.half[u] - top);
@@ -438,8 +439,8 @@ __device__ void store_failure(const Arguments<T>& args, std::int64_t system, std
   forget_pivots(args, system);
 }
 
-/// All numbers of a block are in the shared memory that it is launched with, or, if `InWorkspace`, in its own of
-/// `matrices`, which nobody else reads.
+/// Repairs systems. The numbers of a block are in its dynamic shared memory. If `InWorkspace`, they are in the block's
+/// own part of `matrices`, which no other block reads.
 template <class T, int N, bool InWorkspace>
 __global__ void __launch_bounds__(warp_lanes, 1)
     repair_kernel(Arguments<T> args, double pivot_floor, RepairMemory<N>* matrices) {
@@ -449,7 +450,7 @@ __global__ void __launch_bounds__(warp_lanes, 1)
   const int lane = threadIdx.x;
 #pragma unroll 1
   for (std::int64_t system = blockIdx.x; system < args.count; system += gridDim.x) {
-    __syncwarp();  // the last system is done with
+    __syncwarp();  // the previous system is done
     const std::int32_t found = args.to.info[system];
     const int n = rows_of(args, system);
     if (is_input_refused(found) || n == 0) continue;
@@ -491,7 +492,7 @@ __global__ void __launch_bounds__(warp_lanes, 1)
 }
 
 using LargestMatrix = RepairMemory<max_system_size>;
-constexpr std::int64_t most_in_workspace = 256;  // matrices that warps work on at a time
+constexpr std::int64_t most_in_workspace = 256;  // most matrices that warps work on at a time
 static_assert(sizeof(RepairMemory<64>) <= shared_bytes_everywhere);
 
 }  // namespace

@@ -1,12 +1,15 @@
-// Solutions of plain systems by L D L^T, x and the status alone, the backward error too, or with rcond all that may be
-// asked, of dense matrices of any size, wherever they lie: as solve/pieces.cu has them of whole sizes. Matrices are
-// copied as they are stored (common/stored_systems.cuh), each by one bulk copy; or, for x alone of some sizes whose
-// rows are whole pieces of 16 bytes, rows an odd number of pieces apart, which serves the banks. For x alone the next
-// systems are on their way, while a warp works on its own, into the shared memory that these have left. To be judged a
-// matrix stays there, or, where that makes room for more warps, all of it but the last block on the diagonal, whose
-// triangle is kept beside it: by symmetry, that is all. When it is judged, factors take its place, from where the norm
-// of A^-1 is found (solve/kept_factors.cuh). What is not plain is marked for the general kernel (solve/general.cu).
-// Private to solvers/cuda.
+// Solves plain systems by L D L^T: x and the status alone, or with backward errors, or with all numbers. It takes dense
+// matrices of any size and alignment; solve/pieces.cu takes whole sizes. Private to solvers/cuda.
+//
+// Each matrix is copied as it is stored (common/stored_systems.cuh), by one bulk copy. For x alone, some sizes have
+// rows that are whole 16-byte pieces. Their rows are copied an odd number of pieces apart, which avoids bank conflicts.
+// For x alone, the next systems are copied into the shared memory that the current ones have left, while the warp
+// works.
+//
+// A matrix that is judged stays in shared memory. If that makes room for more warps, the last block on the diagonal is
+// not kept there; its triangle is kept beside the matrix. By symmetry nothing is lost. After the judgement the factors
+// take the matrix's place, and give the norm of A^-1 (solve/kept_factors.cuh). Systems that are not plain are marked
+// for the general kernel (solve/general.cu).
 #pragma once
 
 #include <algorithm>
@@ -24,10 +27,10 @@ namespace smallbatch {
 
 namespace {
 
-/// Rows as they are stored; or of N numbers, whole pieces of 16 bytes, which lie an odd number of pieces apart.
+/// Rows as they are stored, or rows of N numbers in whole 16-byte pieces, an odd number of pieces apart.
 enum class Rows { as_stored, pieces };
 
-/// Keeps d in registers, of the lane's rows.
+/// Keeps d of the lane's rows in registers.
 template <class T, class L>
 struct PivotsInRegisters {
   T (&pivots)[L::rows];
@@ -37,16 +40,16 @@ struct PivotsInRegisters {
   }
 };
 
-/// Last: of so many last rows the triangle is kept, packed.
+/// Shared memory of a warp. `Last` is the number of last rows of which only the packed triangle is kept.
 template <class T, class L, Rows Kind, int Last>
 struct alignas(16) StoredXMemory {
-  // It takes the place of the right-hand sides, or follows them where it is larger.
+  // The triangle replaces the right-hand side, or follows it if it is larger.
   static constexpr bool follows = packed_begin(Last) > L::column_pitch;
   static constexpr int triangle = follows ? L::column_pitch : 0;
   static constexpr int rhs_pitch = L::column_pitch + (follows ? packed_begin(Last) : 0);
-  T identity[L::numbers];  // rows of it
+  T identity[L::numbers];  // rows of the identity
   T rhs[L::systems * rhs_pitch];
-  // Pivot columns of the step under way and of the next. In front of a column come places for rows that are done with.
+  // Pivot columns of the current step and the next. Places in front of a column are for rows that are done.
   union {
     T column[2][L::lanes + L::systems * L::column_pitch];
     typename Residual<T>::Factor x[L::systems][(L::size + 3) / 4 * 4 + 2];  // answers to be judged
@@ -54,7 +57,7 @@ struct alignas(16) StoredXMemory {
   std::uint64_t arrivals;  // of bulk copies
 };
 
-/// A warp's systems: the places of one task after the other in shared memory, and each step of the kernel.
+/// A warp's systems: their places in shared memory, one task after the other, and the steps of the kernel.
 template <class T, int N, Asked What, Rows Kind>
 struct StoredWork {
   using Plan = AsStoredPlan<T, N, What, Kind == Rows::pieces>;
@@ -62,9 +65,9 @@ struct StoredWork {
   static constexpr int G = L::lanes, R = L::rows, P = L::piece;
   static constexpr bool judged = What != Asked::x, everything = What == Asked::everything;
   static constexpr bool pieces = Kind == Rows::pieces, bulk = has_bulk_copies() && !pieces;
-  // The rows from `late` on are fetched first; those before it take the place of the rows from `place` on.
+  // Rows from `late` on are fetched first. The rows before `late` then replace the rows from `place` on.
   static constexpr int late = Plan::late, place = Plan::place, gap = Plan::gap, least_n = pieces ? N : Plan::least_n;
-  static constexpr int last = judged ? late : 0;  // rows of which the triangle alone is kept
+  static constexpr int last = judged ? late : 0;  // rows of which only the triangle is kept
   static_assert(late == 0 || (late % G == 0 && place % G == 0 && place >= late && place < least_n));
   static_assert(!judged || (!pieces && (late == 0 || place + late == L::width)));
   using Memory = StoredXMemory<T, L, Kind, last>;
@@ -78,7 +81,7 @@ struct StoredWork {
 
   static __device__ __forceinline__ int lane() { return own_lane<L>(); }
   static __device__ __forceinline__ int group() { return own_group<L>(); }
-  /// Whether the lane's row of slot u is one of the system's.
+  /// Returns whether the lane's row of slot u belongs to the system.
   __device__ __forceinline__ bool is_own(int u) const { return G * (u + 1) <= least_n || G * u + lane() < n; }
   __device__ __forceinline__ std::int64_t begin_of(unsigned task) const {
     return min(std::int64_t{task} * L::systems, args.count - L::systems);
@@ -88,7 +91,7 @@ struct StoredWork {
   }
   __device__ __forceinline__ T* own_rhs() const { return memory.rhs + group() * Memory::rhs_pitch; }
   __device__ __forceinline__ T* own_triangle() const { return own_rhs() + Memory::triangle; }
-  /// Where row 0 would lie before the rows from `late` on.
+  /// Returns the address that row 0 would have in front of the rows from `late` on.
   __device__ __forceinline__ const T* own_rows(unsigned task) const {
     return stored_matrices<T>() - late * pitch + group() * kept_step +
            (pieces ? 0 : beyond_piece(source(task)(group())));
@@ -99,7 +102,7 @@ struct StoredWork {
       if (threadIdx.x == 0) expect_bulk_copies<L::systems>(memory.arrivals);
     if constexpr (!pieces)
       make_identity<T, L>(memory.identity);
-    else if constexpr (L::width > N)  // what lanes have beyond the last row
+    else if constexpr (L::width > N)  // for rows that lanes have beyond the last
       for (int e = static_cast<int>(threadIdx.x); e < L::numbers; e += warp_lanes) memory.identity[e] = 0;
   }
 
@@ -116,7 +119,7 @@ struct StoredWork {
     if constexpr (bulk) wait_for_bulk_copies(memory.arrivals, parity);
     wait_for_copies();
   }
-  /// Starts to copy the systems of a task, but for their late rows.
+  /// Starts to copy the systems of a task, except for their rows before `late`.
   __device__ __forceinline__ void stage(unsigned task) const {
     copy_rows(task, late, n, 0);
     const T* const from = args.b + (begin_of(task) + group()) * args.b_step + lane();
@@ -128,7 +131,7 @@ struct StoredWork {
     }
   }
 
-  /// The lane's row of slot u; what is not zero where the triangles differ is added to `odd`.
+  /// Loads the lane's row of slot u. `odd` gets a bit if the triangles differ.
   template <int u>
   __device__ __forceinline__ void take_slot(const T* rows, T (&a)[R][N], unsigned& odd) const {
     const int row = G * u + lane();
@@ -146,7 +149,7 @@ struct StoredWork {
       for (int c = 0; c < L::columns(u); ++c) a[u][c] = from[c];
     }
     if (!dense) return;
-      // Rows of this slot, right of the diagonal and on it.
+      // Rows of this slot, on and right of the diagonal.
 #pragma unroll
     for (int c = G * u; c < L::columns(u); ++c) {
       if (c >= least_n && c >= n) continue;
@@ -156,10 +159,10 @@ struct StoredWork {
         if (is_own(v)) odd |= differing_bits(a[v][c], mirrored[G * v]);
     }
   }
-  /// Late rows take the place of others, which have been read. The triangle of these is kept.
+  /// Copies the rows before `late` in place of others, which have been read. The triangle of the replaced rows is kept.
   __device__ __forceinline__ void exchange_rows(unsigned task, const T (&a)[R][N]) const {
     if constexpr (bulk) leave_to_bulk_copies();
-    __syncwarp();  // the rows from `place` on have been read, where the first ones go
+    __syncwarp();  // the rows from `place` on have been read: the first rows take their place
     copy_rows(task, 0, late, place - late);
     if constexpr (last > 0) {
       T* const triangle = own_triangle();
@@ -172,7 +175,7 @@ struct StoredWork {
         }
     }
   }
-  /// The matrix, from the last slot to the first.
+  /// Loads the matrix, from the last slot to the first.
   __device__ __forceinline__ void take_matrix(unsigned task, int once, T (&a)[R][N], unsigned& odd) const {
     const T* const matrix = own_rows(task);
     unrolled<R>([&](auto index) __attribute__((always_inline)) {
@@ -181,14 +184,14 @@ struct StoredWork {
       if constexpr (late > 0 && G * (u + 1) == late) wait_for_rows(1);
       const T* const rows = G * u < late ? matrix + place * pitch + gap : matrix;
       const auto take = [&]() __attribute__((always_inline)) { take_slot<u>(rows, a, odd); };
-      if constexpr (R >= 8)  // there are few registers left for loads under way
+      if constexpr (R >= 8)  // few registers are left for pending loads
         apart(once, take);
       else
         take();
     });
   }
 
-  /// The elimination. pivots: becomes 1 / d, or d where everything is asked for.
+  /// Eliminates. `pivots` becomes 1 / d, or d if everything is wanted.
   __device__ __forceinline__ void eliminate(T (&a)[R][N], T (&b)[R], T (&pivots)[R], int& signs) const {
     const auto run = [&](auto kept) __attribute__((always_inline)) {
       factor<L, Plan::turning, Plan::factor_apart, false>(group(), lane(), memory, a, b, kept, N, args.once);
@@ -200,7 +203,7 @@ struct StoredWork {
     else
       run(ReciprocalsInRegisters<T, L>{pivots});
   }
-  /// Stores the numbers that the pivots give.
+  /// Stores the numbers that come from the pivots.
   __device__ __forceinline__ void tell_pivots(std::int64_t system, const T (&pivots)[R]) const {
     PivotNumbers<T> numbers[L::shares];
 #pragma unroll
@@ -224,12 +227,12 @@ struct StoredWork {
     return judge_stored_rows<T, L, late, gap, at_once>(n, lane(), own_rows(task), own_triangle(), memory.x[group()], x,
                                                        right, norm_a);
   }
-  /// ||A^-1||_1 by the factors, which take the place of the matrix.
+  /// Returns ||A^-1||_1 from the factors, which take the place of the matrix.
   __device__ __forceinline__ double inverse_norm(const T (&a)[R][N], const T (&inverse)[R]) const {
     using Kept = KeptFactors<T, L>;
     T* const factors = stored_matrices<T>() + group() * Kept::pitch;
     T* const reciprocals = memory.column[0] + group() * L::column_pitch;
-    __syncwarp();  // the matrices and answers have been read, whose places factors and reciprocals take
+    __syncwarp();  // the matrices and answers have been read: factors and reciprocals take their places
     Kept::store(factors, lane(), a);
 #pragma unroll
     for (int u = 0; u < R; ++u)
@@ -239,8 +242,8 @@ struct StoredWork {
   }
 };
 
-/// Solves what is plain, and marks all others: systems that are not symmetric to the bit, whose numbers lie far from 1
-/// or that fail. The last task begins where it ends with the batch: some systems are solved twice, alike.
+/// Solves plain systems, and marks all others: systems that are not symmetric to the bit, have numbers far from 1, or
+/// fail. The last task ends with the batch, so some systems are solved twice, with equal results.
 template <class T, int N, Asked What, Rows Kind>
 __global__ void __launch_bounds__(warp_lanes,
                                   resident_blocks(AsStoredPlan<T, N, What, Kind == Rows::pieces>::warps,
@@ -253,9 +256,9 @@ __global__ void __launch_bounds__(warp_lanes,
   __shared__ typename Work::Memory memory;
   const Work work{args, memory};
   work.begin();
-  [[maybe_unused]] unsigned turn = 0;  // of tasks, 0 and 1, where dividing for it costs more than to keep it
+  [[maybe_unused]] unsigned turn = 0;  // parity of tasks, kept because computing it by a division costs more
   unsigned task = blockIdx.x;
-  __syncwarp();  // what counts bulk copies is there
+  __syncwarp();  // the counter of bulk copies is initialized
   if (!Work::judged && task < args.tasks) work.stage(task);
 #pragma unroll 1
   for (; task < args.tasks; task += gridDim.x) {
@@ -263,13 +266,13 @@ __global__ void __launch_bounds__(warp_lanes,
     unsigned odd = 0;  // not zero: the system is not plain
     if constexpr (Work::judged) {
       leave_to_bulk_copies();
-      __syncwarp();  // the last systems are done with
+      __syncwarp();  // the previous systems are done
       work.stage(task);
     }
     if constexpr (Work::late > 0) {
       work.wait_for_rows(0);
     } else if constexpr (Work::everything) {
-      work.wait_for_rows(task / gridDim.x % 2);  // kept all the way it would be spilled
+      work.wait_for_rows(task / gridDim.x % 2);  // computed here, because a kept value would be spilled
     } else {
       work.wait_for_rows(turn);
       turn ^= 1;
@@ -286,10 +289,10 @@ __global__ void __launch_bounds__(warp_lanes,
       odd |= static_cast<unsigned>(is_far(b[0][u], Traits<T>::rhs_window));
       inverse[u] = 1;
     }
-    if (odd != 0) b[0][0] = not_a_number<T>();  // which says so at the end
+    if (odd != 0) b[0][0] = not_a_number<T>();  // the NaN is noticed at the end
     if constexpr (!Work::judged) {
       if constexpr (Work::bulk) leave_to_bulk_copies();
-      __syncwarp();  // the matrices and right-hand sides have been read, whose places the next take
+      __syncwarp();  // the matrices and right-hand sides have been read: the next ones take their places
       if (const auto next = static_cast<unsigned>(fresh(static_cast<int>(task + gridDim.x))); next < args.tasks)
         work.stage(next);
     }
@@ -303,7 +306,7 @@ __global__ void __launch_bounds__(warp_lanes,
 #pragma unroll
     for (int u = 0; u < R && !Plan::signs; ++u) {
       b[0][u] *= inverse[u];
-      now(b[0][u]);  // rounded; the same in all kernels
+      now(b[0][u]);  // rounded here, as in all kernels
     }
     substitute_back<L, Plan::back_apart, false>(work.group(), work.lane(), memory, a, b, args.once);
     const bool plain = !any_of_group<G>(!(Plan::signs ? are_answers(b[0], signs) : are_answers(b[0], inverse)));
@@ -326,16 +329,16 @@ __global__ void __launch_bounds__(warp_lanes,
   }
 }
 
-/// A kernel, and its part of the launch.
+/// A kernel, and what its launch must know.
 template <class T>
 struct StoredKernel {
   int late, place, gap;
-  int factors;  // numbers of them that take a matrix' place
-  bool pieces;  // rows lie apart
+  int factors;  // numbers of the factors that take a matrix's place
+  bool pieces;  // rows are whole pieces and lie apart
   Kernel<Arguments<T>> kernel;
 };
 
-/// Numbers of factors that take a matrix' place.
+/// Returns the numbers of the factors that take a matrix's place.
 template <class T, class L, Asked What>
 constexpr int kept_numbers() {
   if constexpr (What == Asked::everything)
@@ -367,9 +370,9 @@ cudaError_t launch_as_stored(const SolveRow& row, const SpdBatch<T>& batch, cons
         std::max({(n - chosen.late) * n, chosen.late > 0 ? chosen.place * n + chosen.gap : 0, chosen.factors});
     arguments.kept_step = stored_step(batch, row.lanes, numbers);
   }
-  // Rows are read as far as the kernel's lanes have some.
+  // Lanes read rows beyond the last, so the memory is a little larger.
   const std::size_t numbers = row.systems() * arguments.kept_step + 16;
-  // Where everything is asked for nothing is fetched ahead, and a block has one task.
+  // If everything is wanted, nothing is fetched ahead, and a block has one task.
   const unsigned blocks = chosen.factors > 0 ? std::numeric_limits<unsigned>::max() : 1 << 15;
   return launch(chosen.kernel, row.systems(), arguments, stream, blocks, (numbers * sizeof(T) + 15) / 16 * 16);
 }

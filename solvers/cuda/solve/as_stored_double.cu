@@ -1,4 +1,4 @@
-// solve/as_stored.cuh in double precision: a file of its own, since its kernels take minutes to compile.
+// solve/as_stored.cuh in double precision: a separate file, because its kernels take minutes to compile.
 #include "solvers/cuda/solve/as_stored.cuh"
 
 namespace smallbatch {

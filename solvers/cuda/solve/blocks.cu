@@ -1,20 +1,26 @@
-// A = L D L^T and what follows from it for 32 < n <= 64 in double precision, on tensor cores: a warp keeps the lower
-// triangle of a system in registers as B (B + 1) / 2 blocks of 8 x 8 numbers.
+// Solves by A = L D L^T for 32 < n <= 64 in double precision, on tensor cores. A warp keeps the lower triangle of a
+// system in registers as B (B + 1) / 2 blocks of 8 x 8 numbers.
 //
-// One file, because the parts share how blocks lie in registers and in shared memory.
+// It is one file because its parts share the layout of blocks in registers and in shared memory.
 //
-// A block lies there as mma.m8n8k4 has its accumulators: two numbers a lane. Row and column 4 q + i of a block, q = 0,
-// 1, are the instruction's row and column 2 i + q, so that lane 4 r + j has the elements (row, j) and (row, 4 + j),
-// row = r / 2 + 4 (r % 2). That is also how the instruction wants both factors of C -= V L^T, first the columns 0 .. 3,
-// then the columns 4 .. 7: no number moves between lanes for that.
+// A block lies in registers like an accumulator of mma.m8n8k4: two numbers per lane. Row and column 4 q + i of a block,
+// q = 0, 1, are the instruction's row and column 2 i + q. Lane 4 r + j therefore has the elements (row, j) and (row, 4
+// + j) with row = r / 2 + 4 (r % 2). The instruction wants both factors of C -= V L^T in this layout, first the columns
+// 0 .. 3, then the columns 4 .. 7. No number moves between lanes for it.
 //
-// Block column K, right-looking: V_IK = A_IK L_KK^-T by substitution within the four lanes that share a row, with
-// multipliers from the diagonal block, half of it by tensor cores; L_IK = V_IK D_K^-1; A_IJ -= V_IK L_JK^T. All lanes
-// compute the 4 x 4 corners on the diagonal, whose reciprocals are the chain from one column to the next: where there
-// are registers for it, the next corners are computed while the rest of a column is finished. A right-hand side goes
-// along in a row of the diagonal block that is done with.
+// The elimination is right-looking, by block columns K:
 //
-// Dense matrices come into shared memory by bulk copies, rows as they are stored, and from there into the registers.
+// - V_IK = A_IK L_KK^-T by substitution within the four lanes that share a row; tensor cores do half of it. The
+//   multipliers come from the diagonal block.
+// - L_IK = V_IK D_K^-1
+// - A_IJ -= V_IK L_JK^T
+//
+// All lanes compute the 4 x 4 corners on the diagonal; their reciprocals are the chain of dependences from one column
+// to the next. If registers suffice, the next corners are computed while the rest of a column is finished. A right-hand
+// side is carried along in a row of the diagonal block that is done.
+//
+// Dense matrices are copied to shared memory by bulk copies, with rows as they are stored, and then loaded into
+// registers.
 #include <nv/target>
 
 #include "core/gpu_plans.cuh"
@@ -29,17 +35,17 @@ namespace smallbatch {
 namespace {
 
 constexpr int block_size = 8;
-/// Where block (i, j) of a lower triangle is among its blocks, by rows.
+/// Returns the position of block (i, j) among the blocks of a lower triangle, by rows.
 constexpr int block_place(int i, int j) { return i * (i + 1) / 2 + j; }
 
-/// How many warps share a multiprocessor.
+/// How many warps a multiprocessor holds.
 template <int B, bool Full>
 struct BlocksPlan {
   static constexpr int warps =
       row_of(ScalarType::float64, Family::blocks, block_size* B, Full ? Asked::pivots : Asked::x, Arrival::anywhere)
           .warps.here;
-  // Whether the next block on the diagonal is factored while a column is finished: where registers are left for that,
-  // and where it is not more code than the instruction cache holds for so many warps.
+  // Whether the next block on the diagonal is factored while a column is finished. This needs free registers, and code
+  // that fits into the instruction cache for that many warps.
   static constexpr bool ahead = B > 5 || Full;
 };
 
@@ -52,7 +58,7 @@ struct Block {
   double v[2];
 };
 
-/// c += a b^T over four columns of a and b, of which the lane has one element each.
+/// Adds a b^T to c over four columns of a and b; the lane has one element of each.
 __device__ __forceinline__ void add_product(Block& c, double a, double b) {
   asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
       : "+d"(c.v[0]), "+d"(c.v[1])
@@ -62,8 +68,8 @@ __device__ __forceinline__ void add_product(Block& c, const Block& a, const Bloc
   add_product(c, a.v[0], b.v[0]);
   add_product(c, a.v[1], b.v[1]);
 }
-/// The same for two blocks of a block column at once, where there is an instruction for it, which takes as long as the
-/// one for a single block.
+/// Adds products to two blocks of a block column at once. If one instruction does both, it takes no longer than the
+/// instruction for one block.
 __device__ __forceinline__ void add_products(Block& c0, Block& c1, double a0, double a1, double b) {
   NV_IF_ELSE_TARGET(
       NV_PROVIDES_SM_90,
@@ -78,7 +84,7 @@ __device__ __forceinline__ void add_products(Block& c0, Block& c1, const Block& 
 }
 __device__ __forceinline__ Block negative(const Block& a) { return {-a.v[0], -a.v[1]}; }
 
-/// What the lanes of a warp are to a block.
+/// The lane's position in a block.
 struct BlockLane {
   int lane, j, row;
   __device__ __forceinline__ BlockLane() : lane(fresh(threadIdx.x)), j(lane & 3), row((lane >> 3) | (lane & 4)) {}
@@ -89,7 +95,7 @@ __device__ __forceinline__ double choose(int j, double v0, double v1, double v2,
   return (j & 2) != 0 ? high : low;
 }
 
-/// 1 / v but for the last place.
+/// Returns 1 / v, except for an error in the last place.
 __device__ __forceinline__ double reciprocal_nearly(double v) {
   double y;
   asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(v));
@@ -99,18 +105,18 @@ __device__ __forceinline__ double reciprocal_nearly(double v) {
 
 /// The factors of a 4 x 4 corner on the diagonal.
 struct Corner {
-  double inverse[4];  // of the pivots
+  double inverse[4];  // reciprocals of the pivots
   double l10, l20, l30, l21, l31, l32;
 };
-/// Element (i, k) is v of lane 8 i + first + k. The whole warp calls.
+/// Factors a corner. Element (i, k) is v of lane 8 i + first + k. The whole warp calls.
 __device__ __forceinline__ Corner factor_corner(double v, int first) {
   const auto at = [&](int i, int k) __attribute__((always_inline)) {
     return shuffle(v, 8 * i + first + k, warp_lanes);
   };
   const double a10 = at(1, 0), a20 = at(2, 0), a30 = at(3, 0), a21 = at(2, 1), a31 = at(3, 1), a32 = at(3, 2);
   Corner c;
-  // Two pivots at a time: the second is what the determinant of their rows and columns is of the first, so that both
-  // reciprocals are under way together.
+  // Two pivots at a time. The second pivot is the determinant of both rows and columns over the first pivot, so both
+  // reciprocals are computed at the same time.
   const auto two_pivots = [&](int i, double p0, double p10, double p11) __attribute__((always_inline)) {
     const double determinant = fma(p0, p11, -(p10 * p10));
     c.inverse[i] = reciprocal_nearly(p0);
@@ -131,18 +137,18 @@ __device__ __forceinline__ Corner factor_corner(double v, int first) {
   return c;
 }
 
-/// What V = A L^-T takes of a diagonal block L.
+/// The elements of a diagonal block L that V = A L^-T needs.
 struct Multipliers {
-  double low[3];   ///< L(j, k), 0 where k >= j
-  double middle;   ///< -L(row, j) of the rows 4 .. 7, 0 of the others
-  double high[3];  ///< L(4 + j, 4 + k), 0 where k >= j
+  double low[3];   ///< L(j, k), 0 if k >= j
+  double middle;   ///< -L(row, j) in rows 4 .. 7, 0 in the others
+  double high[3];  ///< L(4 + j, 4 + k), 0 if k >= j
 };
-/// The part of a substitution within four columns.
+/// Substitutes within four columns.
 __device__ __forceinline__ void substitute(double& v, const double (&l)[3]) {
 #pragma unroll
   for (int k = 0; k < 3; ++k) v = fma(-shuffle(v, k, 4), l[k], v);
 }
-/// a becomes a L^-T.
+/// Replaces a by a L^-T.
 __device__ __forceinline__ void substitute(Block& a, const Multipliers& l) {
   substitute(a.v[0], l.low);
   add_product(a, a.v[0], l.middle);
@@ -161,38 +167,39 @@ __device__ __forceinline__ void multipliers_of(int j, const Corner& c, double (&
   l[2] = choose(j, 0, 0, 0, c.l32);
 }
 
-/// Numbers of a vector that a lane has: of the rows lane, lane + 32.
+/// Numbers of a vector that a lane has: those of the rows lane and lane + 32.
 template <int B>
 inline constexpr int rows_of_lane = (block_size * B + warp_lanes - 1) / warp_lanes;
 
 /// The shared memory of a warp.
 template <int B>
 struct BlocksMemory {
-  static constexpr int places = warp_lanes * rows_of_lane<B>;  // of a vector
-  double diagonal[B][block_size * block_size];                 // blocks of L by rows; above their diagonals anything
+  static constexpr int places = warp_lanes * rows_of_lane<B>;  // places of a vector
+  double diagonal[B][block_size * block_size];                 // diagonal blocks of L by rows; anything above their
+                                                               // diagonals
   double inverse[B * block_size];                              // 1 / d
   double rhs[places], x[places];
-  double next_rhs[places];  // on its way
+  double next_rhs[places];  // the next right-hand side, being copied
   std::uint64_t arrivals;   // of bulk copies
 };
 template <int B>
 struct KeptMemory {
   Halves x[B * block_size];
 };
-/// In the memory that is as large as a launch needs: rows of the matrix on their way to the registers; to be judged,
-/// afterwards, blocks as lanes have them, whole on the diagonal.
+/// Returns a kept block in dynamic shared memory. There, rows of the matrix lie on their way to the registers. For the
+/// judgement, blocks lie there afterwards as lanes have them, with both triangles on the diagonal.
 template <int B>
 inline constexpr int kept_blocks_bytes = block_place(B, 0) * 2 * warp_lanes* static_cast<int>(sizeof(double));
 __device__ __forceinline__ double* kept_block(int place) { return stored_matrices<double>() + 2 * warp_lanes * place; }
 struct NoMemory {};
 
-/// The sum over the lanes of a row, in all four of them.
+/// Returns the sum over the four lanes of a row, in all four.
 __device__ __forceinline__ double sum_of_row(double v) {
   v += __shfl_xor_sync(whole_warp, v, 1);
   return v + __shfl_xor_sync(whole_warp, v, 2);
 }
-/// The sums over rows of v[0] of column j, and of v[1] of column 4 + j: that of column c in the lanes with lane % 8 =
-/// c.
+/// Returns sums over rows: of v[0] for column j, and of v[1] for column 4 + j. Lanes with lane % 8 = c get the sum of
+/// column c.
 __device__ __forceinline__ double sum_of_columns(int lane, const Block& b) {
   const bool high = (lane & 4) != 0;
   double sum = high ? b.v[1] : b.v[0];
@@ -200,12 +207,12 @@ __device__ __forceinline__ double sum_of_columns(int lane, const Block& b) {
   sum += __shfl_xor_sync(whole_warp, sum, 8);
   return sum + __shfl_xor_sync(whole_warp, sum, 16);
 }
-/// Of a number for each row, that of row c in the lanes with lane % 8 = c.
+/// Returns, in lanes with lane % 8 = c, the number of row c, given one number per row.
 __device__ __forceinline__ double by_columns(int lane, double of_row) {
   return shuffle(of_row, 8 * (lane & 3) + (lane & 4), warp_lanes);
 }
 
-/// The calls of body(constant k) for the k that is `index`.
+/// Calls body(constant k) for k = `index`.
 template <int Count, class Body>
 __device__ __forceinline__ void in_case(int index, Body&& body) {
   unrolled<Count>([&](auto k) __attribute__((always_inline)) {
@@ -216,14 +223,14 @@ __device__ __forceinline__ void in_case(int index, Body&& body) {
 template <int B>
 using Blocks = Block[block_place(B, 0)];
 
-/// What the kernel is told besides.
+/// Additional arguments of the kernel.
 template <class T>
 struct BlocksArguments : Arguments<T> {
-  int kept_rows = 0;  ///< of a dense matrix, that find room in shared memory at a time; a multiple of block_size
+  int kept_rows = 0;  ///< rows of a dense matrix that fit into shared memory at a time; a multiple of block_size
 };
 
-/// Loads a packed lower triangle, rows of the identity behind row m - 1; what is not zero where a diagonal element is
-/// far from 1.
+/// Loads a packed lower triangle, with rows of the identity behind row m - 1. Returns a nonzero value if a diagonal
+/// element is far from 1.
 template <class T, int B>
 __device__ __forceinline__ unsigned load_packed_blocks(const T* from, int m, Blocks<B>& a) {
   const BlockLane own;
@@ -256,9 +263,9 @@ __device__ __forceinline__ unsigned load_packed_blocks(const T* from, int m, Blo
   return odd;
 }
 
-/// Starts to copy the rows first .. end - 1 of a dense matrix, whole pieces of 16 bytes: what the batch has beside them
-/// comes, too, and is left alone. They lie args.kept_pitch apart; the first as far beyond `to` as the matrix begins
-/// beyond a piece.
+/// Starts to copy rows first .. end - 1 of a dense matrix, in whole 16-byte pieces. Neighbouring numbers of the batch
+/// are copied, too, and ignored. Rows lie args.kept_pitch apart. The first row is as far beyond `to` as the matrix is
+/// beyond the begin of a piece.
 template <class T>
 __device__ __forceinline__ void copy_block_rows(const BlocksArguments<T>& args, const T* from, int first, int end,
                                                 T* to, std::uint64_t& arrivals) {
@@ -275,7 +282,8 @@ __device__ __forceinline__ void copy_block_rows(const BlocksArguments<T>& args, 
         start_bulk_copy(to + row * args.kept_pitch, matrix + row * n, bytes, arrivals);
       return;
     }
-    // The first piece may begin before the batch, and the last one end beyond it: of these come the numbers alone.
+    // The first piece may begin before the batch, and the last may end beyond it. From these pieces only the matrix's
+    // numbers are copied.
     const int begun = first == 0 && from == args.a && skipped > 0 ? 1 : 0;
     const bool cut = end == n && from == args.a + (args.count - 1) * args.a_step;
     const int pieces = cut ? stop / P : (stop + P - 1) / P;
@@ -298,8 +306,8 @@ __device__ __forceinline__ void begin_rows(const BlocksArguments<T>& args, const
   copy_block_rows(args, from, max(block_size * B - args.kept_rows, 0), args.n, to, arrivals);
 }
 
-/// Loads the lower triangle, rows of the identity behind row m - 1; what is not zero where the triangles differ or a
-/// diagonal element is far from 1. The last rows are on their way.
+/// Loads the lower triangle, with rows of the identity behind row m - 1. Returns a nonzero value if the triangles
+/// differ or a diagonal element is far from 1. The copies of the last rows have been started.
 template <class T, int B>
 __device__ __forceinline__ unsigned load_blocks(const BlocksArguments<T>& args, const T* from, int m, T* place,
                                                 std::uint64_t& arrivals, unsigned& turn, Blocks<B>& a) {
@@ -321,7 +329,7 @@ __device__ __forceinline__ unsigned load_blocks(const BlocksArguments<T>& args, 
       const int end = first;
       first = max(end - args.kept_rows, 0);
       leave_to_bulk_copies();
-      __syncwarp();  // the rows have been read, whose place others take
+      __syncwarp();  // the rows have been read: others take their place
       copy_block_rows(args, from, first, end, place, arrivals);
       wait();
     }
@@ -357,7 +365,7 @@ __device__ __forceinline__ unsigned load_blocks(const BlocksArguments<T>& args, 
   return odd;
 }
 
-/// A right-hand side, zeros behind row m - 1.
+/// Loads a right-hand side, with zeros behind row m - 1.
 template <class T, int B>
 __device__ __forceinline__ void load_rhs(const Arguments<T>& args, unsigned system, int column, int m,
                                          T (&rhs)[rows_of_lane<B>]) {
@@ -368,7 +376,7 @@ __device__ __forceinline__ void load_rhs(const Arguments<T>& args, unsigned syst
     rhs[i] = row < m && column < args.nrhs ? b[row * args.nrhs] : T(0);
   }
 }
-/// Puts it into shared memory; whether a number is far from 1.
+/// Puts the right-hand side into shared memory. Returns whether a number is far from 1.
 template <class T, int B>
 __device__ __forceinline__ bool keep_rhs(const T (&rhs)[rows_of_lane<B>], double (&to)[BlocksMemory<B>::places]) {
   bool far = false;
@@ -380,24 +388,25 @@ __device__ __forceinline__ bool keep_rhs(const T (&rhs)[rows_of_lane<B>], double
   return far;
 }
 
-/// Of block K of a right-hand side, `sum` of which has the lane's part of sum_J L_KJ z_J: z_K = L_KK^-1 (b_K - sum), of
-/// which the lane gets the rows j and 4 + j.
+/// Returns b_K - sum for block K of a right-hand side, from which z_K = L_KK^-1 (b_K - sum) follows. `sum` is the
+/// lane's part of sum_J L_KJ z_J. The lane gets the rows j and 4 + j.
 __device__ __forceinline__ Block rest_of_rhs(const BlockLane& own, const double* rhs, double sum) {
   sum = sum_of_row(sum);
   return {{rhs[own.j] - shuffle(sum, 8 * own.j, warp_lanes), rhs[4 + own.j] - shuffle(sum, 8 * own.j + 4, warp_lanes)}};
 }
 
-/// A = L D L^T, and of the first right-hand side z = L^-1 b in place of x. Whether the system is not plain: it is not
-/// as the lane knows already, or a pivot is not positive, finite and normal.
+/// Factors A = L D L^T, and replaces x by z = L^-1 b for the first right-hand side. Returns whether the system is not
+/// plain: the lane knows so already, or a pivot is not positive, finite and normal.
 template <int B, bool Full>
 __device__ __forceinline__ bool factor_blocks(int n, bool odd, Blocks<B>& a, BlocksMemory<B>& memory) {
   constexpr unsigned least_normal = 0x00100000U, infinite = 0x7ff00000U;  // high words
   const BlockLane own;
   struct Factors {
     Multipliers l;
-    Block inverse;  // of the pivots
+    Block inverse;  // reciprocals of the pivots
   } factors;
-  // L, D and z of block K, from which all that precedes it has been taken but for z: `sum` has the lane's part of that.
+  // Computes L, D and z of block K. Everything before it has been subtracted from A, but not from z: `sum` has the
+  // lane's part of that.
   const auto factor_diagonal = [&](int K, Block diagonal, double sum) __attribute__((always_inline)) {
     auto& [l, inverse] = factors;
     const auto keep = [&](const Corner& c, int first) __attribute__((always_inline)) {
@@ -408,7 +417,7 @@ __device__ __forceinline__ bool factor_blocks(int n, bool odd, Blocks<B>& a, Blo
     const Block rest = rest_of_rhs(own, memory.rhs + block_size * K, sum);
     const Corner low = factor_corner(diagonal.v[0], 0);
     multipliers_of(own.j, low, l.low);
-    if (own.row == 0) diagonal = rest;  // of that row nothing is needed but its corner: z goes along
+    if (own.row == 0) diagonal = rest;  // only the corner of this row is needed, so z is carried along in the rest
     inverse.v[0] = keep(low, 0);
     substitute(diagonal.v[0], l.low);
     const double l_low = diagonal.v[0] * inverse.v[0];
@@ -426,7 +435,7 @@ __device__ __forceinline__ bool factor_blocks(int n, bool odd, Blocks<B>& a, Blo
       memory.x[block_size * K + 4 + own.j] = diagonal.v[1];
     }
   };
-  // What row k + 1 has of the sums for z.
+  // Returns the part of row k + 1 in the sums for z.
   const auto sum_of_row = [&]<int k>() __attribute__((always_inline)) {
     double sum = 0;
 #pragma unroll
@@ -437,7 +446,8 @@ __device__ __forceinline__ bool factor_blocks(int n, bool odd, Blocks<B>& a, Blo
     }
     return sum;
   };
-  // Block column k and what others lose to it. next: to be called when the next block on the diagonal is ready.
+  // Finishes block column k, and subtracts its products from other columns. Calls next() when the next block on the
+  // diagonal is ready.
   const auto finish_column = [&]<int k>(const Factors& of_k, auto&& next) __attribute__((always_inline)) {
     const auto finish = [&](int I) __attribute__((always_inline)) {
       Block& block = a[block_place(I, k)];
@@ -445,7 +455,7 @@ __device__ __forceinline__ bool factor_blocks(int n, bool odd, Blocks<B>& a, Blo
       block = {{block.v[0] * of_k.inverse.v[0], block.v[1] * of_k.inverse.v[1]}};
       return v;
     };
-    // Rows 2 p and 2 p + 1 together; by itself the first or the last that has no such neighbour.
+    // Rows 2 p and 2 p + 1 are handled together; a first or last row without such a neighbour is handled alone.
     unrolled<B - 1 - k>([&](auto below) __attribute__((always_inline)) {
       constexpr int I = k + 1 + below;
       if constexpr (I % 2 == 0 && I + 1 < B) {
@@ -466,11 +476,11 @@ __device__ __forceinline__ bool factor_blocks(int n, bool odd, Blocks<B>& a, Blo
     });
   };
   if constexpr (BlocksPlan<B, Full>::ahead) {
-    // The factors of a block on the diagonal are a long chain: most of a column is finished meanwhile.
+    // The factors of a diagonal block are a long chain of dependences. Most of a column is finished meanwhile.
     factor_diagonal(0, a[0], 0);
     unrolled<B - 1>([&](auto column) __attribute__((always_inline)) {
       constexpr int k = column;
-      __syncwarp();  // z is there for the sum of the next block
+      __syncwarp();  // z is stored for the sum of the next block
       finish_column.template operator()<k>(
           Factors(factors), [&]() __attribute__((always_inline)) {
             factor_diagonal(k + 1, a[block_place(k + 1, k + 1)], sum_of_row.template operator()<k>());
@@ -482,7 +492,7 @@ __device__ __forceinline__ bool factor_blocks(int n, bool odd, Blocks<B>& a, Blo
 #pragma unroll 1
     for (int K = 0; K < B; ++K) {
       factor_diagonal(K, diagonal, sum);
-      __syncwarp();  // z is there for the sum of the next block
+      __syncwarp();  // z is stored for the sum of the next block
       in_case<B - 1>(
           K, [&](auto column) __attribute__((always_inline)) {
             constexpr int k = column;
@@ -492,7 +502,7 @@ __device__ __forceinline__ bool factor_blocks(int n, bool odd, Blocks<B>& a, Blo
           });
     }
   }
-  __syncwarp();  // the reciprocals are there
+  __syncwarp();  // the reciprocals are stored
   bool bad = odd;
 #pragma unroll
   for (int row = own.lane; row < block_size * B; row += warp_lanes)
@@ -500,7 +510,7 @@ __device__ __forceinline__ bool factor_blocks(int n, bool odd, Blocks<B>& a, Blo
   return bad;
 }
 
-/// z = L^-1 b in place of x.
+/// Replaces x by z = L^-1 b.
 template <int B>
 __device__ __forceinline__ void substitute_forward(const Blocks<B>& a, BlocksMemory<B>& memory) {
   const BlockLane own;
@@ -534,7 +544,7 @@ __device__ __forceinline__ void substitute_forward(const Blocks<B>& a, BlocksMem
   }
 }
 
-/// z becomes x = L^-T D^-1 z.
+/// Replaces z by x = L^-T D^-1 z.
 template <int B>
 __device__ __forceinline__ void substitute_back(int n, const Blocks<B>& a, BlocksMemory<B>& memory) {
   const BlockLane own;
@@ -552,7 +562,7 @@ __device__ __forceinline__ void substitute_back(int n, const Blocks<B>& a, Block
     };
     if (K + 1 < B || block_size * K + 4 < n) solve(4);
     solve(0);
-    __syncwarp();  // z of the block has been read, whose place x takes
+    __syncwarp();  // z of the block has been read: x takes its place
     if (own.lane < block_size) memory.x[block_size * K + c] = y;
     const double of_row = shuffle(y, own.row, warp_lanes);
     in_case<B - 1>(
@@ -573,7 +583,7 @@ __device__ __forceinline__ void invert_factors(Blocks<B>& a, BlocksMemory<B>& me
   const BlockLane own;
   unrolled<B>([&](auto index) __attribute__((always_inline)) {
     constexpr int I = index;
-    // U_II = L_II^-T from rows of the identity, and its transpose.
+    // Computes U_II = L_II^-T from rows of the identity, and its transpose.
     Multipliers l;
     double* const diagonal = memory.diagonal[I];
 #pragma unroll
@@ -585,12 +595,12 @@ __device__ __forceinline__ void invert_factors(Blocks<B>& a, BlocksMemory<B>& me
     Block& u = a[block_place(I, I)];
     u = {{own.row == own.j ? 1.0 : 0.0, own.row == 4 + own.j ? 1.0 : 0.0}};
     substitute(u, l);
-    __syncwarp();  // the diagonal block has been read, whose place its inverse takes
+    __syncwarp();  // the diagonal block has been read: its inverse takes its place
     diagonal[block_size * own.row + own.j] = u.v[0];
     diagonal[block_size * own.row + 4 + own.j] = u.v[1];
     __syncwarp();  // the inverse is complete
     const Block transposed{{diagonal[block_size * own.j + own.row], diagonal[block_size * (4 + own.j) + own.row]}};
-    // Of U, too, rows 2 p and 2 p + 1 together, as far as both have blocks.
+    // In U, too, rows 2 p and 2 p + 1 are handled together, as far as both have blocks.
     unrolled<(I + 1) / 2>([&](auto pair) __attribute__((always_inline)) {
       constexpr int J = 2 * pair;
       Block sum{}, next{}, product{}, next_product{};
@@ -609,11 +619,11 @@ __device__ __forceinline__ void invert_factors(Blocks<B>& a, BlocksMemory<B>& me
   });
 }
 
-/// ||U D^-1 U^T||_1 = ||A^-1||_1, U as invert_factors() leaves it.
+/// Returns ||U D^-1 U^T||_1 = ||A^-1||_1, with U from invert_factors().
 template <int B>
 __device__ __forceinline__ double norm_of_inverse(int m, const Blocks<B>& a, const BlocksMemory<B>& memory) {
   const BlockLane own;
-  // Up to the diagonal block, add along rows of U D^-1 U^T. Behind it, use columns.
+  // Sums go along rows of U D^-1 U^T up to the diagonal block, and along columns behind it.
   Block column_sum[B] = {};
   double row_sum[B] = {};
   const auto count = [&](int J, int H, const Block& product) __attribute__((always_inline)) {
@@ -662,19 +672,19 @@ __device__ __forceinline__ double norm_of_inverse(int m, const Blocks<B>& a, con
   return max_of_group<block_size>(norm);
 }
 
-/// Its exponent brings a vector next to 1 whose largest magnitude has this as its high word.
+/// Returns the exponent that brings a vector next to 1, given the high word of its largest magnitude.
 __device__ __forceinline__ int exponent_towards_one(int high_word) {
   return normalizing_exponent(__hiloint2double(high_word, 0));
 }
 
-/// The powers of two that bring A and x next to 1, and what is left of x.
+/// Powers of two that bring A and x next to 1, and numbers derived from them.
 struct JudgedScale {
   double a_factor, back, x_factor;
-  double split;   ///< of numbers times a_factor
-  double norm_x;  ///< of x times x_factor
+  double split;   ///< constant that splits numbers times a_factor
+  double norm_x;  ///< norm of x times x_factor
 };
-/// high_a: the largest high word on the lane's part of the diagonal. x goes into shared memory in halves. The whole
-/// warp calls.
+/// Computes the scale of a judgement, and puts x into shared memory in halves. `high_a` is the largest high word in the
+/// lane's part of the diagonal. The whole warp calls.
 template <int B>
 __device__ __forceinline__ JudgedScale scale_to_judge(int high_a, const BlocksMemory<B>& memory, KeptMemory<B>& kept) {
   constexpr int bits = Residual<double>::bits;
@@ -705,8 +715,8 @@ __device__ __forceinline__ JudgedScale scale_to_judge(int high_a, const BlocksMe
   return scale;
 }
 
-/// ||b - A x||_1 / (||A||_1 ||x||_1), and ||A||_1. The residual as Residual<double> has it, but for powers of two; A, b
-/// and x from shared memory.
+/// Returns ||b - A x||_1 / (||A||_1 ||x||_1), and stores ||A||_1 in `norm_a`. The residual is that of Residual<double>,
+/// except for powers of two. A, b and x are in shared memory.
 template <int B>
 __device__ __forceinline__ double judge_blocks(int m, const BlocksMemory<B>& memory, KeptMemory<B>& kept,
                                                double& norm_a) {
@@ -769,8 +779,8 @@ __device__ __forceinline__ double judge_blocks(int m, const BlocksMemory<B>& mem
   return total == 0 ? 0 : total / (norm_a * norm_x);
 }
 
-/// The other way for few blocks: the whole matrix is in shared memory, rows as they are stored, and a lane has a
-/// column, which by symmetry is a row.
+/// Judges like judge_blocks(), but for few blocks. The whole matrix is in shared memory, with rows as they are stored.
+/// A lane has a column, which is a row by symmetry.
 template <int B>
 __device__ __forceinline__ double judge_columns(int m, int pitch, const double* matrix, const BlocksMemory<B>& memory,
                                                 KeptMemory<B>& kept, double& norm_a) {
@@ -824,7 +834,7 @@ __device__ __forceinline__ double judge_columns(int m, int pitch, const double* 
   return total == 0 ? 0 : total / (norm_a * norm_x);
 }
 
-/// Puts the lower triangle of a matrix of m rows into shared memory, and what it is above the diagonal.
+/// Puts the lower triangle of a matrix of m rows into shared memory, and mirrors it above the diagonal.
 template <class T, int B>
 __device__ __forceinline__ void keep_both_triangles(int m, int pitch, const Blocks<B>& a, T* matrix) {
   const BlockLane own;
@@ -843,7 +853,7 @@ __device__ __forceinline__ void keep_both_triangles(int m, int pitch, const Bloc
   });
 }
 
-/// The smallest pivot and ln det: one logarithm, of the product of all mantissas.
+/// Stores the smallest pivot and ln det. It needs one logarithm only, of the product of all mantissas.
 template <class T, int B>
 __device__ __forceinline__ void store_pivot_numbers(const Arguments<T>& args, unsigned system, int m,
                                                     const BlocksMemory<B>& memory) {
@@ -869,7 +879,7 @@ __device__ __forceinline__ void store_pivot_numbers(const Arguments<T>& args, un
   if (threadIdx.x == 0) numbers.store(args, system);
 }
 
-/// Starts to bring `count` numbers into the second-level cache.
+/// Starts to load `count` numbers into the second-level cache.
 template <class T>
 __device__ __forceinline__ void fetch_ahead(const T* from, int count) {
   constexpr int line = 128 / sizeof(T);
@@ -878,18 +888,18 @@ __device__ __forceinline__ void fetch_ahead(const T* from, int count) {
     asm volatile("prefetch.global.L2 [%0];" ::"l"(from + i));
 }
 
-/// Solves what is plain, and marks all others: systems that are not symmetric to the bit, whose numbers lie far from 1
-/// or that fail. Full: besides x and the status, all numbers whose pointers are not null.
+/// Solves plain systems, and marks all others: systems that are not symmetric to the bit, have numbers far from 1, or
+/// fail. Full: besides x and the status, it stores all numbers with pointers that are not null.
 template <class T, int B, bool Full, bool Packed>
 __global__ void __launch_bounds__(warp_lanes, BlocksPlan<B, Full>::warps) ldlt_blocks_kernel(BlocksArguments<T> args) {
   __shared__ BlocksMemory<B> memory;
   __shared__ std::conditional_t<Full, KeptMemory<B>, NoMemory> kept;
   const int lane = threadIdx.x;
   constexpr bool stays = matrix_stays<B, Full>;
-  unsigned turn = 0;  // of copies, 0 and 1
+  unsigned turn = 0;  // parity of copies, 0 or 1
   if constexpr (has_bulk_copies())
     if (lane == 0) expect_bulk_copies<1>(memory.arrivals);
-  __syncwarp();  // what counts bulk copies is there
+  __syncwarp();  // the counter of bulk copies is initialized
   const auto stage = [&](unsigned task) __attribute__((always_inline)) {
     begin_rows<T, B>(args, args.a + task * args.a_step, stored_matrices<T>(), memory.arrivals);
     const T* const b = args.b + task * args.b_step;
@@ -924,7 +934,7 @@ __global__ void __launch_bounds__(warp_lanes, BlocksPlan<B, Full>::warps) ldlt_b
         rhs[i] = row < m ? memory.next_rhs[row] : T(0);
       }
       if constexpr (!Full) leave_to_bulk_copies();
-      __syncwarp();  // the matrix and the right-hand side have been read, whose places others take
+      __syncwarp();  // the matrix and the right-hand side have been read: others take their places
       if (const auto next = static_cast<unsigned>(fresh(static_cast<int>(task + gridDim.x))); next < args.tasks) {
         if constexpr (!Full) stage(next);
         fetch_ahead(matrix(next), (Full ? args.n : max(block_size * B - args.kept_rows, 0)) * args.n);
@@ -945,7 +955,7 @@ __global__ void __launch_bounds__(warp_lanes, BlocksPlan<B, Full>::warps) ldlt_b
 #pragma unroll 1
     for (int column = 0; column < columns; ++column) {
       if (column > 0) {
-        __syncwarp();  // the right-hand side before has been read
+        __syncwarp();  // the previous right-hand side has been read
         load_rhs<T, B>(args, task, column, m, rhs);
         bad |= keep_rhs<T, B>(rhs, memory.rhs);
         __syncwarp();  // the right-hand side is complete
@@ -990,12 +1000,12 @@ __global__ void __launch_bounds__(warp_lanes, BlocksPlan<B, Full>::warps) ldlt_b
       args.marks[task] = bad ? Mark::unsettled : Mark::settled;
     }
     if constexpr (!Packed && Full) leave_to_bulk_copies();
-    __syncwarp();  // what this system has left in shared memory has been read
+    __syncwarp();  // everything that this system has left in shared memory has been read
   }
 }
 
-/// A kernel, and the shared memory of a warp: what it has besides the matrix, and what the matrix has to find, whole or
-/// as blocks, to be judged.
+/// A kernel, and the shared memory of a warp: bytes besides the matrix, and bytes of the blocks that are judged. If the
+/// matrix stays whole, no blocks are kept.
 template <class T>
 struct BlocksKernel {
   Kernel<BlocksArguments<T>> kernel;
@@ -1022,11 +1032,12 @@ cudaError_t launch_blocks(const SolveRow& row, const SpdBatch<T>& batch, const S
   cudaError_t status = cudaGetDevice(&device);
   if (status == cudaSuccess) status = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
   if (status != cudaSuccess) return status;
-  // As many rows at a time as find room beside so many warps, or where blocks are kept; with a run come the rests of
-  // the pieces at its ends.
+  // As many rows at a time as fit beside that many warps, or in the memory of the kept blocks. A run is copied with the
+  // rest of the pieces at its ends.
   constexpr int number = sizeof(T), of_multiprocessor = 227 << 10, of_block = 1 << 10, rests = 32;
   const bool apart = n % 16 == 0 && lies_in_pieces(batch) && !packed && !chosen.stays;
-  arguments.kept_pitch = apart ? n + block_size : n;  // rows of whole lines would all begin in one bank
+  arguments.kept_pitch = apart ? n + block_size : n;  // without the extra block, rows of whole lines would all begin in
+                                                      // one bank
   const int room = chosen.blocks_bytes > 0 ? chosen.blocks_bytes
                                            : of_multiprocessor / row.warps.here - of_block - chosen.own_bytes - rests;
   const int rows = chosen.stays ? n : room / (arguments.kept_pitch * number);

@@ -1,11 +1,14 @@
-// Plain systems with several right-hand sides by L D L^T, x and the status alone or, of 32 rows in single precision,
-// the backward error too. The factors stay in registers; right-hand sides come into the shared memory that the matrices
-// have left while these are eliminated, and leave it as answers, so that memory is read and written in whole runs.
-// Takes whole matrices of 32 rows, in double precision of 16 too, which lie at multiples of 16 bytes; what is not plain
-// it marks for the general kernel (solve/general.cu).
+// Solves plain systems with several right-hand sides by L D L^T: x and the status alone or, for 32 rows in single
+// precision, the backward error too. The factors stay in registers. Right-hand sides are copied into the shared memory
+// that the matrices have left, while these are eliminated. Answers leave from there. Memory is thus read and written in
+// whole runs.
 //
-// In shared memory right-hand sides lie in strips as wide as 16 bytes, a piece for each row, at places exclusive-or'd
-// with strip and system: lanes that read rows of theirs, or the same row of all systems, meet every bank once.
+// The kernels take whole matrices of 32 rows, in double precision also of 16 rows, that begin at multiples of 16 bytes.
+// Systems that are not plain are marked for the general kernel (solve/general.cu).
+//
+// In shared memory, right-hand sides lie in strips that are 16 bytes wide, with one piece per row. The place of a piece
+// is its row exclusive-or keys of strip and system. Lanes that read their rows, or the same row of all systems, meet
+// every bank once.
 #include "core/gpu_plans.cuh"
 #include "solvers/cuda/common/ldlt_elimination.cuh"
 #include "solvers/cuda/common/status.cuh"
@@ -17,7 +20,7 @@ namespace smallbatch {
 
 namespace {
 
-/// Judged: the lower triangles stay beside the right-hand sides, of which fewer find room.
+/// Plan of a kernel. Judged: the lower triangles stay beside the right-hand sides, so fewer right-hand sides fit.
 template <class T, int Rows, bool Judged>
 struct ColumnsPlan : RowPlan<T, Family::columns, Rows, Judged ? Asked::error : Asked::x> {
   static constexpr int N = Rows;
@@ -25,14 +28,14 @@ struct ColumnsPlan : RowPlan<T, Family::columns, Rows, Judged ? Asked::error : A
   using L = Tile<T, N, ColumnsPlan::RowPlan::row.lanes, true>;
   static_assert(!Judged || (single && N == judged_rows));
   static constexpr bool judged = Judged;
-  static constexpr int strip = L::piece;                   // columns
-  static constexpr int most = Judged || N == 16 ? 8 : 16;  // columns that are there at a time, a power of two
+  static constexpr int strip = L::piece;                   // columns in a strip
+  static constexpr int most = Judged || N == 16 ? 8 : 16;  // columns in shared memory at a time, a power of two
   static constexpr int strips = most / strip;
   static_assert((most & (most - 1)) == 0 && N * most <= L::staged_numbers);
-  // Columns that are substituted at a time. With two both ways registers did not suffice in double precision.
+  // Columns that are substituted at a time. In double precision, two columns both ways would need too many registers.
   static constexpr int forward = single ? strip : 1, back = strip;
 
-  /// Pieces lie at the place of their row exclusive-or both keys.
+  /// Keys: the place of a piece is its row exclusive-or both keys.
   static __device__ __forceinline__ constexpr int strip_key(int strip) { return (strip & 1) << 2 | (strip & 2); }
   static __device__ __forceinline__ constexpr int system_key(int system) { return (system & 1) << 2 | system >> 1; }
 };
@@ -47,13 +50,13 @@ struct alignas(16) ColumnsMemory {
       T triangle[Plan::judged ? L::systems : 1][Plan::judged ? packed_pitch<L> : L::piece];
     } rhs;
   };
-  // Pivot columns of the step under way and of the next. In front of a column come places for rows that are done with.
+  // Pivot columns of the current step and the next. Places in front of a column are for rows that are done.
   T column[2][L::lanes + L::systems * L::column_pitch];
 };
 
-/// visit(number of the piece in a system's strips, number in it, place in a system's right-hand sides) for what the
-/// thread copies of each system: pieces, or numbers where right-hand sides do not lie in pieces. first, columns: of
-/// those that are there.
+/// Visits the parts that the thread copies in each system: pieces, or single numbers if right-hand sides do not lie in
+/// pieces. It calls visit(piece in a system's strips, number in the piece, offset in a system's right-hand sides).
+/// `first` and `columns` say which columns are copied.
 template <class Plan, class T, class Visit>
 __device__ __forceinline__ void visit_rhs(const Arguments<T>& args, int first, int columns, Visit&& visit) {
   constexpr int P = Plan::strip, N = Plan::N;
@@ -73,7 +76,7 @@ __device__ __forceinline__ void visit_rhs(const Arguments<T>& args, int first, i
     visit_parts.template operator()<1>();
 }
 
-/// take(part) for all of y, `Columns` at a time.
+/// Calls take(part) for all of y, `Columns` columns at a time.
 template <int Columns, class T, int All, int Rows, class Take>
 __device__ __forceinline__ void in_parts(T (&y)[All][Rows], Take&& take) {
   static_assert(All % Columns == 0);
@@ -92,7 +95,7 @@ __device__ __forceinline__ void in_parts(T (&y)[All][Rows], Take&& take) {
   });
 }
 
-/// Keeps the lower triangle as if it were packed.
+/// Stores the lower triangle as a packed triangle.
 template <class L, class T>
 __device__ __forceinline__ void keep_triangle(T* triangle, int lane, const T (&a)[L::rows][L::size]) {
   constexpr int G = L::lanes;
@@ -105,9 +108,10 @@ __device__ __forceinline__ void keep_triangle(T* triangle, int lane, const T (&a
   });
 }
 
-/// The largest of the backward errors of the columns of `Strips` strips of answers, those of common/tile_judgement.cuh
-/// to the bit. Residuals of several columns at a time: elements of A are converted for all of them at once. A loop that
-/// is not unrolled, whose code is small. strips: of the lane's system. b: the first of these columns.
+/// Returns the largest backward error of the columns in `Strips` strips of answers, with the bits of
+/// common/tile_judgement.cuh. It computes residuals of several columns at a time, so that an element of A is converted
+/// once for all of them. The loop is not unrolled, to keep the code small. `strips` are those of the lane's system; `b`
+/// is the first of these columns.
 template <int Strips, class L>
 __device__ __forceinline__ double judge_strips(const Arguments<float>& args, int lane, int key, const float* triangle,
                                                const float* b, int columns, const float* strips) {
@@ -164,7 +168,7 @@ __device__ __forceinline__ double judge_strips(const Arguments<float>& args, int
 #pragma unroll
   for (int u = 0; u < R; ++u) norm = max(norm, row_sum[u]);
   norm = max_of_group<G>(norm);
-  // Lanes take a column each.
+  // Each lane takes one column.
   static_assert(P == G);
 #pragma unroll
   for (int j = 0; j < Strips; ++j) {
@@ -182,7 +186,7 @@ __device__ __forceinline__ double judge_strips(const Arguments<float>& args, int
   return max_of_group<G>(worst);
 }
 
-/// Everything that a warp needs for one task; most steps are its functions.
+/// State of a warp for one task; most steps are member functions.
 template <class T, int N, bool Judged>
 struct ColumnsWork {
   using Plan = ColumnsPlan<T, N, Judged>;
@@ -199,7 +203,7 @@ struct ColumnsWork {
   static __device__ __forceinline__ int group() { return fresh(threadIdx.x) / G; }
   __device__ __forceinline__ std::int64_t begin() const { return first_of_task<L::systems>(args, task); }
 
-  /// Loads rows that were copied. `odd` becomes nonzero where the triangles differ.
+  /// Loads rows that were copied. `odd` becomes nonzero if the triangles differ.
   template <int first, int end>
   __device__ __forceinline__ void take_rows(T (&a)[R][N], unsigned& odd) const {
     load_rows<first, end, T, L>(memory.matrix[group()], group(), lane(), a);
@@ -207,25 +211,25 @@ struct ColumnsWork {
       visit_columns<first, end, T, L>(memory.matrix[group()], group(), lane(),
                                       [&](int u, int row, const T& value) { odd |= differing_bits(a[u][row], value); });
   }
-  /// The matrices come into registers, and the triangles into shared memory where answers are judged.
+  /// Loads the matrices into registers and, if answers are judged, copies the triangles to shared memory.
   __device__ __forceinline__ void take_matrix(T (&a)[R][N], unsigned& odd) const {
     const auto source = [&](int s) { return args.a + (begin() + s) * args.a_step; };
-    __syncwarp();  // the last answers have left
+    __syncwarp();  // the previous answers are stored
     stage_matrix<quarter, N, T, L>(source, memory.matrix);
     wait_for_copies();
     take_rows<3 * quarter, N>(a, odd);
-    __syncwarp();  // the last quarter has been read, whose place the first takes
+    __syncwarp();  // the last quarter has been read: the first takes its place
     stage_matrix<0, quarter, T, L>(source, memory.matrix);
     take_rows<2 * quarter, 3 * quarter>(a, odd);
     take_rows<quarter, 2 * quarter>(a, odd);
     wait_for_copies();
     take_rows<0, quarter>(a, odd);
     odd |= diagonal_far_bits<T, L>(lane(), a);
-    __syncwarp();  // the matrices have been read, in whose place right-hand sides come
+    __syncwarp();  // the matrices have been read: right-hand sides take their place
     if constexpr (Judged) keep_triangle<L>(memory.rhs.triangle[group()], lane(), a);
   }
 
-  /// Starts to copy the columns from `first` on, as many as find room.
+  /// Starts to copy the columns from `first` on, as many as fit.
   __device__ __forceinline__ void fetch(const T* from, std::int64_t step, int first) const {
     const T* const of_task = from + begin() * step;
     visit_rhs<Plan>(
@@ -251,7 +255,7 @@ struct ColumnsWork {
         });
   }
 
-  /// visit(u, the piece of row G u + lane) of the strip that begins with `column`.
+  /// Calls visit(u, the piece of row G u + lane) for the strip that begins with `column`.
   template <class Visit>
   __device__ __forceinline__ void visit_pieces(int column, Visit&& visit) const {
     static_assert(G == 4 || G % 8 == 0);
@@ -284,13 +288,13 @@ struct ColumnsWork {
 #pragma unroll
       for (int u = 0; u < R; ++u) {
         y[c][u] *= inverse[u];
-        now(y[c][u]);  // rounded; the same in all kernels
+        now(y[c][u]);  // rounded here, as in all kernels
       }
     in_parts<Plan::back>(
         y, [&](auto& part) __attribute__((always_inline)) {
           substitute_back<L, Plan::back_apart, false>(group(), lane(), memory, a, part, args.once);
         });
-    T zero = 0;  // becomes NaN where a number is not finite
+    T zero = 0;  // becomes NaN if a number is not finite
     visit_pieces(
         column, [&](int u, Piece* to) __attribute__((always_inline)) {
           Piece out;
@@ -304,7 +308,7 @@ struct ColumnsWork {
     if (!(zero == 0)) inverse[0] = not_a_number<T>();
   }
 
-  /// The largest backward error. Judges from the last columns, still in shared memory, back to the first.
+  /// Returns the largest backward error. Judges the last columns first, because they are still in shared memory.
   __device__ __forceinline__ double judge() const {
     double error = 0;
     int first = (args.nrhs - 1) / Plan::most * Plan::most;
@@ -327,8 +331,8 @@ struct ColumnsWork {
   }
 };
 
-/// Solves what is plain, and marks all others: systems that are not symmetric to the bit, whose numbers lie far from 1
-/// or that fail. The last task begins where it ends with the batch: some systems are solved twice, alike.
+/// Solves plain systems, and marks all others: systems that are not symmetric to the bit, have numbers far from 1, or
+/// fail. The last task ends with the batch, so some systems are solved twice, with equal results.
 template <class T, int N, bool Judged>
 __global__ void __launch_bounds__(warp_lanes, resident_blocks(ColumnsPlan<T, N, Judged>::warps,
                                                               ColumnsPlan<T, N, Judged>::warps_elsewhere))
@@ -350,7 +354,7 @@ __global__ void __launch_bounds__(warp_lanes, resident_blocks(ColumnsPlan<T, N, 
     T least = inverse[0];
 #pragma unroll
     for (int u = 1; u < L::rows; ++u) least = min(least, inverse[u]);
-    if (odd != 0 || !(least > 0)) inverse[0] = not_a_number<T>();  // which says so at the end
+    if (odd != 0 || !(least > 0)) inverse[0] = not_a_number<T>();  // the NaN is noticed at the end
     wait_for_copies();
 #pragma unroll 1
     for (int column = 0; column < args.nrhs; column += L::piece) {
@@ -360,7 +364,7 @@ __global__ void __launch_bounds__(warp_lanes, resident_blocks(ColumnsPlan<T, N, 
       __syncwarp();  // the answers are complete
       work.store(column - column % Plan::most, end);
       if (end >= args.nrhs) break;
-      __syncwarp();  // the answers have left
+      __syncwarp();  // the answers are stored
       work.fetch(args.b, args.b_step, end);
       wait_for_copies();
     }
@@ -386,7 +390,8 @@ cudaError_t launch_columns(const SolveRow& row, const SpdBatch<T>& batch, const 
   });
   Arguments<T> arguments = arguments_of(batch, solution, marks);
   arguments.vectors = batch.shape.nrhs * sizeof(T) % 16 == 0 && lies_in_pieces(batch.b, batch.b_step()) &&
-                      lies_in_pieces(solution.x, arguments.to.x_stride);  // right-hand sides, here
+                      lies_in_pieces(solution.x, arguments.to.x_stride);  // here: right-hand sides may be copied in
+                                                                          // pieces
   return launch(kernel, row.systems(), arguments, stream);
 }
 

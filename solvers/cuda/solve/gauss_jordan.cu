@@ -1,10 +1,10 @@
-// Plain systems by Gauss-Jordan elimination, right-hand sides carried along; solve/gauss_jordan_tile.cuh has the
-// elimination.
+// Solves plain systems by Gauss-Jordan elimination, with right-hand sides carried along; solve/gauss_jordan_tile.cuh
+// has the elimination.
 //
-// Takes any n up to its N, any number of right-hand sides, sizes that differ, any storage and alignment. What is not
-// plain it marks for the general kernel (solve/gauss_jordan_general.cu): systems that are not symmetric to the bit,
-// whose numbers lie far from 1, or that fail. A stays in shared memory until the answer is judged, and until all
-// right-hand sides have had their eliminations.
+// The kernels take any n up to N, any number of right-hand sides, different sizes, any storage and alignment. They mark
+// all systems that are not plain for the general kernel (solve/gauss_jordan_general.cu): systems that are not symmetric
+// to the bit, have numbers far from 1, or fail. A stays in shared memory until all right-hand sides are solved and
+// judged.
 #include "solvers/cuda/common/tile_judgement.cuh"
 #include "solvers/cuda/kernels.cuh"
 #include "solvers/cuda/solve/gauss_jordan_plan.cuh"
@@ -17,16 +17,16 @@ template <class T, class L, int C>
 struct alignas(16) GaussJordanMemory {
   T matrix[L::numbers];
   T rhs[C][L::systems * L::column_pitch];
-  // Pivot columns of the step under way and of the next. In front of a column come places for rows that are done with.
+  // Pivot columns of the current step and the next. Places in front of a column are for rows that are done.
   union {
     T column[2][L::lanes + L::systems * L::column_pitch];
     typename Residual<T>::Factor x[L::systems][L::size + 2];  // answers to be judged
   };
   T pivots[L::systems][L::column_pitch];
-  double worst[L::systems];  // backward error
+  double worst[L::systems];  // largest backward error
 };
 
-/// Everything that a warp needs for one task; most steps are its functions. C right-hand sides at a time.
+/// State of a warp for one task; most steps are member functions. C is the number of right-hand sides at a time.
 template <class T, int N, int C>
 struct GaussJordanWork {
   using Plan = GaussJordanPlan<T, N>;
@@ -61,7 +61,7 @@ struct GaussJordanWork {
   }
   /// Copies right-hand sides from column `first` on. The first call also waits for the matrices and pads them.
   __device__ __forceinline__ void fetch_columns(int first) const {
-    __syncwarp();  // the right-hand sides before have been read
+    __syncwarp();  // the previous right-hand sides have been read
     const T* const from = args.b + system() * args.b_step + first;
     const int place = group() * L::column_pitch + lane(), end = rows();
 #pragma unroll
@@ -79,7 +79,7 @@ struct GaussJordanWork {
     for (int row = rows() + lane(); row < N; row += G) kept<L>(own_matrix(), group(), row, row) = 1;
     __syncwarp();  // the padding is complete
   }
-  /// Matrix and right-hand sides come into registers; b becomes NaN where the system is not plain.
+  /// Loads the matrix and right-hand sides into registers. `b` becomes NaN if the system is not plain.
   __device__ __forceinline__ void take(T (&a)[R][N], T (&b)[C][R]) const {
     load_kept<T, L>(own_matrix(), group(), lane(), a);
     unsigned odd = 0;
@@ -98,9 +98,9 @@ struct GaussJordanWork {
         odd |= static_cast<unsigned>(is_far(b[c][u], Traits<T>::rhs_window));
       }
     }
-    if (odd != 0) b[0][0] = not_a_number<T>();  // which says so at the end
+    if (odd != 0) b[0][0] = not_a_number<T>();  // the NaN is noticed at the end
   }
-  /// Stores the numbers that the pivots give.
+  /// Stores the numbers that come from the pivots.
   __device__ __forceinline__ void tell_pivots() const {
     PivotNumbers<T> numbers;
     const int end = rows();
@@ -112,7 +112,7 @@ struct GaussJordanWork {
   }
   /// Turns b into x and stores it from column `first` on. Returns whether x and the pivots are usable.
   __device__ __forceinline__ bool finish(int first, T (&b)[C][R]) const {
-    T zero = 0, least = 1;  // zero becomes NaN where a number is not finite
+    T zero = 0, least = 1;  // zero becomes NaN if a number is not finite
     T* const x = args.to.x + system() * args.to.x_stride + first;
 #pragma unroll
     for (int u = 0; u < R; ++u) {
@@ -160,7 +160,7 @@ __global__ void __launch_bounds__(warp_lanes,
 #pragma unroll 1
   for (unsigned task = blockIdx.x; task < args.tasks; task += gridDim.x) {
     const Work work{args, memory, task, whole};
-    __syncwarp();  // the last systems are done with
+    __syncwarp();  // the previous systems are done
     work.fetch();
     bool plain = rows_of(args, work.system()) > 0;
     if (work.lane() == 0) memory.worst[work.group()] = 0;
@@ -191,7 +191,7 @@ struct GaussJordanKernel {
   int systems;
 };
 
-/// The kernel of the first of the sizes N, which ascend, that is large enough.
+/// Returns the kernel with the first of the ascending sizes N that is large enough.
 template <class T, int C, int... N>
 GaussJordanKernel<T> gauss_jordan_kernel_of(int n) {
   GaussJordanKernel<T> chosen{};

@@ -1,6 +1,6 @@
-// All systems by Gauss-Jordan elimination that solve/gauss_jordan.cu has marked. Any size, storage and number of
-// right-hand sides; symmetric to rounding, scaled where they are far from 1 (exactly, by powers of two), with the
-// status of what fails and all that is asked for.
+// Solves all systems that solve/gauss_jordan.cu has marked, by Gauss-Jordan elimination. It takes any size, storage and
+// number of right-hand sides, and matrices that are symmetric to rounding. Systems far from 1 are scaled, exactly, by
+// powers of two. It stores the status of failures and all wanted numbers.
 #include "core/grid_stride.cuh"
 #include "solvers/cuda/common/ldlt_systems.cuh"
 #include "solvers/cuda/common/stored_judgement.cuh"
@@ -16,7 +16,7 @@ __global__ void __launch_bounds__(warp_lanes, 8) general_gauss_jordan_kernel(Arg
   using Plan = GaussJordanPlan<T, N>;
   using L = Tile<T, N, Plan::lanes, false>;
   __shared__ GeneralMemory<T, L> memory;
-  wait_for_kernel_before();  // which has marked the systems
+  wait_for_kernel_before();  // that kernel has marked the systems
 #pragma unroll 1
   for (unsigned task = blockIdx.x; task < args.tasks; task += gridDim.x) {
     if (!has_work(args, task)) continue;
@@ -34,7 +34,7 @@ __global__ void __launch_bounds__(warp_lanes, 8) general_gauss_jordan_kernel(Arg
         stage_column(args, memory, column);
         int shift = 0;
         const bool scaled = take_rhs(args, memory, own_far(memory), b[0], shift);
-        __syncwarp();  // the right-hand sides have been read, whose place the pivots take
+        __syncwarp();  // the right-hand sides have been read: the pivots take their place
         T* const place = memory.tile.rhs + own_group<L>() * L::column_pitch;
         reduce_to_identity<typename Plan::Steps, L>(own_group<L>(), own_lane<L>(), memory.tile, a, b, place, args.once);
         T pivots[L::rows], inverse[L::rows];

@@ -1,4 +1,4 @@
-// How systems lie in the lanes of the kernels of Gauss-Jordan elimination; measured to be best. Private to
+// The distribution of systems over lanes in the kernels of Gauss-Jordan elimination, as measured to be best. Private to
 // solvers/cuda.
 #pragma once
 
@@ -10,8 +10,8 @@ namespace smallbatch {
 
 namespace {
 
-/// The distance between the pivot columns of neighbouring systems: they lie in different banks, for lanes that write
-/// them as well.
+/// The distance between the pivot columns of neighbouring systems. They lie in different banks, also for lanes that
+/// write them.
 template <class L>
 inline constexpr int columns_apart = L::lanes == 8 ? (L::lanes* L::rows + 15) / 16 * 16 + 8 : L::lanes* L::rows + 4;
 
@@ -20,8 +20,8 @@ struct KeyedRows : Tile<T, N, Lanes, false> {
   static constexpr int column_pitch = columns_apart<Tile<T, N, Lanes, false>>;
 };
 
-/// As PlainLayout where rows are an odd number of pieces apart, for any number of pieces: no address is computed but
-/// the lane's own.
+/// Layout with rows an odd number of pieces apart, like PlainLayout, but for any number of pieces. Only the lane's own
+/// address is computed.
 template <class T, int N, int Lanes>
 struct PaddedRows : Tile<T, N, Lanes, false> {
   using Base = Tile<T, N, Lanes, false>;
@@ -29,7 +29,7 @@ struct PaddedRows : Tile<T, N, Lanes, false> {
   static constexpr bool keyed = false;
   static constexpr int row_pitch = (pieces_per_row | 1) * piece;
   // Rows of neighbouring systems that are read together lie in different banks, and so do their columns.
-  static constexpr int apart = lanes == 8 && piece == 4 ? 2 : 4;  // pieces beyond a line
+  static constexpr int apart = lanes == 8 && piece == 4 ? 2 : 4;  // pieces beyond a whole line
   static constexpr int skew = lanes == 4 ? 4 / piece : 0;         // pieces, for every other system
   static constexpr int system_pieces = (N * row_pitch / piece - apart + 7) / 8 * 8 + apart;
   static constexpr int begin(int system) { return (system * system_pieces + system / 2 * skew) * piece; }
@@ -37,19 +37,19 @@ struct PaddedRows : Tile<T, N, Lanes, false> {
   static constexpr int column_pitch = columns_apart<Base>;
 };
 
-/// Of the kernels for plain systems, N a multiple of 8. `lanes`, which decide the last bits, are the same for all sizes
-/// that the general kernel pads to the same one.
+/// Plan of the kernels for plain systems; N is a multiple of 8. The number of lanes decides the last bits. It is
+/// therefore equal for all sizes that the general kernel pads to the same size.
 template <class T, int N>
 struct GaussJordanPlan {
   static constexpr bool single = sizeof(T) == sizeof(float);
   static constexpr int lanes = N <= 16 ? 4 : N > 32 ? 32 : single ? 8 : 16;
   using L = PaddedRows<T, N, lanes>;
-  using Alone = KeyedRows<T, N, lanes>;  // of the kernel for x alone, which has more warps so
+  using Alone = KeyedRows<T, N, lanes>;  // of the kernel for x alone, where more warps fit this way
   static constexpr int steps = N == 40 || N == 24 ? 8 : N > 32 ? 16 : lanes;
   static constexpr bool apart = N > 32 || !single;
   using Steps = Turns<steps, N == 32 && !single ? 8 : 4, apart>;
   static constexpr int warps = N == 8 ? 16 : N <= 32 && single ? 12 : 8;
-  static constexpr int warps_elsewhere = N == 16 ? 8 : warps;  // resident_blocks()
+  static constexpr int warps_elsewhere = N == 16 ? 8 : warps;  // the second argument of resident_blocks()
 };
 
 }  // namespace

@@ -1,13 +1,15 @@
 // Gauss-Jordan elimination in the registers of a warp, from lower triangles to the identity. Private to solvers/cuda.
 //
-// Step k takes the pivot d_k = a_kk and the column v_i = a_ik, i > k, by symmetry the pivot row:
-//     a_ji -= (a_jk / d_k) v_i, b_j -= (a_jk / d_k) b_k        i > k, j != k
-// What is left to eliminate stays symmetric, so of the rows below the pivot the lower triangle is enough, and a row
-// gets what it has right of its pivot when its own step comes: n^3/3 multiply-adds, and the rows need two thirds of the
-// registers that whole ones would. Blocks of G x G on the diagonal are kept whole.
+// Step k takes the pivot d_k = a_kk and the column v_i = a_ik, i > k, which is the pivot row by symmetry:
 //
-// The pivot goes from lane to lane by a shuffle, the column through shared memory, published before the rest of a step,
-// as in common/ldlt_elimination.cuh. Afterwards b_j / d_j is x_j.
+//     a_ji -= (a_jk / d_k) v_i, b_j -= (a_jk / d_k) b_k        i > k, j != k
+//
+// The part that is not eliminated stays symmetric, so its lower triangle suffices for rows below the pivot. A row gets
+// its elements right of the pivot in its own step. This takes n^3/3 multiply-adds. The rows need two thirds of the
+// registers of whole rows. Blocks of G x G on the diagonal are kept whole.
+//
+// A shuffle passes the pivot from lane to lane. The column goes through shared memory, published before the rest of a
+// step, as in common/ldlt_elimination.cuh. Afterwards x_j is b_j / d_j.
 #pragma once
 
 #include "solvers/cuda/common/tile.cuh"
@@ -16,45 +18,49 @@ namespace smallbatch {
 
 namespace {
 
-/// How the steps are dealt out: `steps` of them, which divide N, are a loop of turns of `at_once` steps each, for which
-/// the rows turn in their registers, so that all turns are the same code. That keeps it small enough for the
-/// instruction cache. apart: see apart().
+/// The distribution of steps: a loop covers `steps` steps, which divide N, in turns of `at_once` steps each. The rows
+/// turn in their registers, so that all turns have the same code. The code then fits into the instruction cache. For
+/// `apart`, see apart().
 template <int Steps, int AtOnce, bool Apart>
 struct Turns {
   static constexpr int steps = Steps, at_once = AtOnce;
   static constexpr bool apart = Apart;
 };
 
-/// The reduction under way.
+/// State of a reduction.
 template <class T, class L, int C>
 struct Reduction {
   T (&a)[L::rows][L::size];
   T (&b)[C][L::rows];
-  T* pivots;     // of the lane's system, in shared memory
-  T* column[2];  // the same
+  T* pivots;     // pivots of the lane's system, in shared memory
+  T* column[2];  // columns of the lane's system, in shared memory
   int lane;
-  T pivot;  // of the next step
+  T pivot;  // pivot of the next step
 };
 
-/// Step k = G slot + owner, of which column `at` of `a` is the pivot column, the step base + at % H of the turn `turn`
-/// that began with column `base`. Column c of the system lies in column c - k + at of `a` and goes to
-/// c - k + at - shift. `next_owner` has the pivot row of the next step, in the slot after this one where `next_slot`.
-/// from, to: pivot columns such that row r, and r = k + 1 of the next, lies at the place r - k + at (- shift).
+/// Reduces by step k = G slot + owner; column `at` of `a` is the pivot column. The step is base + at % H of turn
+/// `turn`, which began with column `base`. Column c of the system is column c - k + at of `a`, and moves to c - k + at
+/// - shift. Lane `next_owner` has the pivot row of the next step, in the next slot if `next_slot`.
+///
+/// The pivot column `from` has row r at place r - k + at. The next pivot column `to` has row r at place r - k + at -
+/// shift.
 template <class Plan, int slot, int at, int shift, class T, class L, int C>
 __device__ __forceinline__ void reduce(Reduction<T, L, C>& e, int owner, bool next_slot, int turn, const T* from,
                                        T* to) {
   constexpr int G = L::lanes, P = L::piece, N = L::size, H = Plan::at_once, turns = Plan::steps / H;
-  constexpr int end = G * (slot + 1);  // of the block's columns, in the first turn
+  constexpr int end = G * (slot + 1);  // end of the block's columns in the first turn
   const T minus_inverse = -reciprocal(e.pivot);
   if (e.lane == owner) e.pivots[G * slot + owner] = e.pivot;
-  __syncwarp();  // the column is complete; and that of the step before is read, whose place the next takes
+  __syncwarp();  // the column is complete, and the column of the previous step has been read: the next column takes its
+                 // place
   T factor[L::rows];
 #pragma unroll
   for (int u = 0; u < L::rows; ++u) factor[u] = e.a[u][at] * minus_inverse;
-  // Right of the block the rows of this slot are zeros until they are pivot rows, which become the column.
+  // Right of the block, the rows of this slot are zero until they are pivot rows. A pivot row becomes the column.
   const T beyond = e.lane < owner ? factor[slot] : e.lane == owner ? T(1) : T(0);
-  if (e.lane == owner) factor[slot] = 0;  // the pivot row stays as it is
-  T between[turns];                       // of H columns each, which are within the block in the first turns
+  if (e.lane == owner) factor[slot] = 0;  // the pivot row does not change
+  T between[turns];                       // factors for H columns each; in the first turns these columns are within the
+                                          // block
 #pragma unroll
   for (int i = 1; i < turns; ++i) between[i] = turn < i ? factor[slot] : beyond;
   T pivot_b[C];
@@ -94,7 +100,7 @@ __device__ __forceinline__ void reduce(Reduction<T, L, C>& e, int owner, bool ne
     for (int u = 0; u < L::rows; ++u) e.b[c][u] = fma(factor[u], pivot_b[c], e.b[c][u]);
 }
 
-/// b becomes x up to the division by the pivots, which go to `pivots`.
+/// Replaces b by x times the pivots, which go to `pivots`.
 template <class Plan, class L, int C, class T, class Memory>
 __device__ __forceinline__ void reduce_to_identity(int group, int lane, Memory& memory, T (&a)[L::rows][L::size],
                                                    T (&b)[C][L::rows], T* pivots, int once) {
@@ -114,7 +120,7 @@ __device__ __forceinline__ void reduce_to_identity(int group, int lane, Memory& 
     }
 #pragma unroll 1
     for (int turn = 0; turn < F / H; ++turn) {
-      // Column base + H turn + c of the system lies in column base + c of `a`.
+      // Column base + H turn + c of the system is column base + c of `a`.
       unrolled<H>([&](auto step) __attribute__((always_inline)) {
         constexpr int t = step, shift = t + 1 == H ? H : 0;
         const auto body = [&]() __attribute__((always_inline)) {
@@ -133,7 +139,7 @@ __device__ __forceinline__ void reduce_to_identity(int group, int lane, Memory& 
 #pragma unroll
       for (int c = N - 1; c >= base + F; --c) a[u][c] = a[u][c - F];
   });
-  __syncwarp();  // the pivots are there
+  __syncwarp();  // the pivots are stored
 }
 
 }  // namespace

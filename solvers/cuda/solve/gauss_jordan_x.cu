@@ -1,6 +1,6 @@
-// Solutions of plain systems by Gauss-Jordan elimination, x and the status alone. Takes whole matrices of size N, which
-// lie at multiples of 16 bytes, with one right-hand side; what is not plain it marks for the general kernel
-// (solve/gauss_jordan_general.cu).
+// Solves plain systems by Gauss-Jordan elimination, for x and the status alone. The kernels take whole matrices of size
+// N that begin at multiples of 16 bytes, with one right-hand side. Systems that are not plain are marked for the
+// general kernel (solve/gauss_jordan_general.cu).
 #include "solvers/cuda/common/status.cuh"
 #include "solvers/cuda/kernels.cuh"
 #include "solvers/cuda/solve/gauss_jordan_plan.cuh"
@@ -9,8 +9,8 @@ namespace smallbatch {
 
 namespace {
 
-/// Solves what is plain, and marks all others: systems that are not symmetric to the bit, whose numbers lie far from 1
-/// or that fail. The last task begins where it ends with the batch: some systems are solved twice, alike.
+/// Solves plain systems, and marks all others: systems that are not symmetric to the bit, have numbers far from 1, or
+/// fail. The last task ends with the batch, so some systems are solved twice, with equal results.
 template <class T, int N>
 __global__ void __launch_bounds__(warp_lanes,
                                   resident_blocks(GaussJordanPlan<T, N>::warps, GaussJordanPlan<T, N>::warps_elsewhere))
@@ -27,7 +27,7 @@ __global__ void __launch_bounds__(warp_lanes,
   for (unsigned task = blockIdx.x; task < args.tasks; task += gridDim.x) {
     const int thread = fresh(threadIdx.x), lane = thread % G, group = G == warp_lanes ? 0 : thread / G;
     T* const place = memory.rhs + group * L::column_pitch;
-    __syncwarp();  // the last systems are done with
+    __syncwarp();  // the previous systems are done
     {
       const std::int64_t begin = begin_of(task);
       const T* const first = args.a + begin * args.a_step;
@@ -50,12 +50,12 @@ __global__ void __launch_bounds__(warp_lanes,
       b[0][u] = place[G * u + lane];
       odd |= static_cast<unsigned>(is_far(b[0][u], Traits<T>::rhs_window));
     }
-    if (odd != 0) b[0][0] = not_a_number<T>();  // which says so at the end
-    __syncwarp();                               // the right-hand sides have been read, whose place the pivots take
+    if (odd != 0) b[0][0] = not_a_number<T>();  // the NaN is noticed at the end
+    __syncwarp();                               // the right-hand sides have been read: the pivots take their place
     reduce_to_identity<typename Plan::Steps, L>(group, lane, memory, a, b, place, args.once);
     const std::int64_t system = begin_of(task) + group;
     T* const x = args.to.x + system * args.to.x_stride + lane;
-    T zero = 0, least = 1;  // zero becomes NaN where a number is not finite
+    T zero = 0, least = 1;  // zero becomes NaN if a number is not finite
 #pragma unroll
     for (int u = 0; u < R; ++u) {
       const T inverse = reciprocal(place[G * u + lane]);
@@ -87,7 +87,7 @@ Kernels<T> gauss_jordan_x_kernels() {
 template <class T>
 bool gauss_jordan_x_takes(const SpdBatch<T>& batch, const SpdSolution<T>& solution) {
   const SpdShape& shape = batch.shape;
-  constexpr int most_systems = GaussJordanPlan<T, 8>::L::systems;  // of a task
+  constexpr int most_systems = GaussJordanPlan<T, 8>::L::systems;  // most systems in a task
   return shape.nrhs == 1 && shape.storage != Storage::packed_lower && batch.sizes == nullptr &&
          batch.count >= most_systems && in_whole_pieces(batch) && solution.backward_error == nullptr &&
          !arguments_of(batch, solution).pivot_numbers;

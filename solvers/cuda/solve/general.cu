@@ -1,6 +1,6 @@
-// All systems by L D L^T: those that the kernels of plain systems have marked, or every one. Any size, storage and
-// number of right-hand sides; symmetric to rounding, scaled where they are far from 1 (exactly, by powers of two), with
-// the status of what fails and all that is asked for.
+// Solves systems of any kind by L D L^T: those that the kernels of plain systems have marked, or all. It takes any
+// size, storage and number of right-hand sides, and matrices that are symmetric to rounding. Systems far from 1 are
+// scaled, exactly, by powers of two. It stores the status of failures and all wanted numbers.
 #include <utility>
 
 #include "core/gpu_plans.cuh"
@@ -13,8 +13,8 @@ namespace smallbatch {
 
 namespace {
 
-/// An estimate of ||A^-1||_1 (solve/norm_estimate.cuh) over 2^(2 exponent), from the factors of D A D, D where it is
-/// `far`. The whole warp calls.
+/// Returns an estimate of ||A^-1||_1 (solve/norm_estimate.cuh) over 2^(2 exponent), from the factors of D A D. D is the
+/// identity unless the system is `far`. The whole warp calls.
 template <class T, class L>
 __device__ __forceinline__ double inverse_norm(const Arguments<T>& args, GeneralMemory<T, L>& memory, bool far,
                                                const T (&a)[L::rows][L::size], const T (&inverse)[L::rows],
@@ -29,7 +29,7 @@ __device__ __forceinline__ double inverse_norm(const Arguments<T>& args, General
     if (!far) exponent = 0;
   }
   T y[2][L::rows];
-  // D A^-1 D of vectors; D over 2^exponent is at most 1.
+  // Multiplies by D before and after solving with D A D, because D (D A D)^-1 D = A^-1. D over 2^exponent is at most 1.
   const auto weigh = [&]() __attribute__((always_inline)) {
     if (!any_far) return;
 #pragma unroll
@@ -51,7 +51,7 @@ __device__ __forceinline__ double inverse_norm(const Arguments<T>& args, General
   for (int turn = 0; turn < estimate.turns; ++turn) {
     estimate.prepare(turn, own_rows(memory), own_lane<L>(), y);
     weigh();
-    // One after the other, for the registers' sake; the other waits in shared memory.
+    // One vector after the other, to save registers; the other vector waits in shared memory.
     T* const place = memory.tile.rhs + own_group<L>() * L::column_pitch + own_lane<L>();
 #pragma unroll
     for (int u = 0; u < L::rows; ++u) place[L::lanes * u] = y[1][u];
@@ -72,7 +72,7 @@ __device__ __forceinline__ double inverse_norm(const Arguments<T>& args, General
         for (int u = 0; u < L::rows; ++u) (c == 0 ? y[0][u] : y[1][u]) = one[0][u];
       }
     } else {
-      // Which is solved already waits there, too.
+      // A solved vector waits there, too.
       T one[1][L::rows];
 #pragma unroll
       for (int u = 0; u < L::rows; ++u) one[0][u] = y[0][u];
@@ -98,15 +98,15 @@ template <class T, int N>
 __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps) general_ldlt_kernel(Arguments<T> args) {
   using L = typename LdltPlan<T, N>::General;
   __shared__ GeneralMemory<T, L> memory;
-  // Where registers do not suffice, the number of the task and which pivot failed wait here.
+  // If registers do not suffice, the number of the task and the failed pivot wait here.
   __shared__ unsigned waiting_task;
   __shared__ int waiting_pivot[L::systems];
   const auto number_of = [&](unsigned task) { return registers_suffice() ? task : waiting_task; };
-  wait_for_kernel_before();  // which has marked the systems
+  wait_for_kernel_before();  // that kernel has marked the systems
 #pragma unroll 1
   for (unsigned task = blockIdx.x; task < args.tasks; task = number_of(task) + gridDim.x) {
     if constexpr (!registers_suffice()) {
-      __syncwarp();  // the last one has been read
+      __syncwarp();  // the previous number has been read
       if (threadIdx.x == 0) waiting_task = task;
       __syncwarp();
     }
@@ -152,7 +152,7 @@ __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps) gen
         }
       }
       double norm_inverse = 0;
-      int exponent = 0;  // of norm_inverse: it is 2^(2 exponent) as much
+      int exponent = 0;  // norm_inverse is ||A^-1||_1 over 2^(2 exponent)
       if (args.to.rcond != nullptr) norm_inverse = inverse_norm(args, memory, own_far(memory), a, inverse, exponent);
       if constexpr (!registers_suffice()) {
         __syncwarp();

@@ -1,8 +1,8 @@
-// The norm of A^-1 from factors in shared memory. Half of a system's lanes have one vector each of the two that are
-// worked on at a time, and no matrix in registers; what a lane needs of L is read in pieces of 16 bytes, ahead of time,
-// as it does not depend on the vectors. Several rows at a time are exchanged at once and solved by all lanes alike, so
-// that few shuffles wait for each other. The order of sums, and so each bit, is that of substitute_forward() and
-// substitute_back(), and of NormEstimate. Private to solvers/cuda.
+// The norm of A^-1 from factors in shared memory. Two vectors are solved at a time. Half of a system's lanes have one
+// vector, and no matrix is in registers. Pieces of 16 bytes of L are read ahead of time, because they do not depend on
+// the vectors. Several rows at a time are exchanged, and all lanes solve them alike, so that few shuffles wait for each
+// other. The order of sums, and so each bit, is that of substitute_forward(), substitute_back() and NormEstimate.
+// Private to solvers/cuda.
 #pragma once
 
 #include "solvers/cuda/common/plain_systems.cuh"
@@ -12,30 +12,30 @@ namespace smallbatch {
 
 namespace {
 
-/// How L lies there: tiles of `edge` rows and four columns, those at and below the diagonal by rows. L: the layout of
-/// the kernel that has made it.
+/// Layout of L in shared memory: tiles of `edge` rows and four columns. The tiles at and below the diagonal are stored
+/// by rows. `L` is the layout of the kernel that computed the factors.
 template <class T, class L>
 struct KeptFactors {
   static constexpr int N = L::size, P = L::piece;
-  static constexpr int lanes = L::lanes / 2;          // of a vector
-  static constexpr int rows = N / lanes;              // of a lane: lanes m + its own number
-  static constexpr int slot = L::lanes * L::shares;   // rows whose sums are made together
+  static constexpr int lanes = L::lanes / 2;          // lanes that have one vector
+  static constexpr int rows = N / lanes;              // rows in a lane: lanes m + its own number
+  static constexpr int slot = L::lanes * L::shares;   // rows with sums that are computed together
   static constexpr int edge = lanes < 4 ? 4 : lanes;  // rows of a tile, and rows solved at once
   static constexpr int tile = edge * 4;
   static_assert(N % edge == 0 && slot % edge == 0);
   static constexpr int tiles_before(int band) { return edge / 4 * band * (band + 1) / 2; }
   static constexpr int numbers = tiles_before(N / edge) * tile;
-  /// From one system to the next, such that lanes of several systems meet different banks.
+  /// Distance from one system to the next, chosen so that lanes of several systems meet different banks.
   static constexpr int skew = lanes == 2 ? 8 : lanes == 4 && sizeof(T) == sizeof(double) ? 4 : 16;
   static constexpr int pitch = numbers + (skew + 16 - numbers % 16) % 16;
-  static constexpr int all_numbers = L::systems * pitch;  // of a warp
+  static constexpr int all_numbers = L::systems * pitch;  // numbers of a warp
 
-  /// Column `column` of row `row`.
+  /// Returns the place of element (row, column).
   static constexpr int place(int row, int column) {
     return (tiles_before(row / edge) + column / 4) * tile + row % edge * 4 + column % 4;
   }
 
-  /// Puts the rows of the lane there. own: where those of its system begin.
+  /// Stores the rows of the lane. `own` is where the factors of its system begin.
   static __device__ __forceinline__ void store(T* own, int lane, const T (&a)[L::rows][N]) {
     constexpr int G = L::lanes;
     unrolled<L::rows>([&](auto index) __attribute__((always_inline)) {
@@ -53,10 +53,10 @@ struct KeptFactors {
     });
   }
 
-  /// For factor(): puts each column there when it is done.
+  /// Stores each column when factor() has finished it.
   struct Columns {
     T* own;
-    /// Four columns of a turn, from `first` on, of the rows of this slot and those below.
+    /// Stores four columns of a turn, from `first` on, for the rows of this slot and those below.
     template <int first_slot, int first>
     __device__ __forceinline__ void keep(int lane, int turn, const T (&l)[L::rows][4]) const {
       constexpr int G = L::lanes;
@@ -76,12 +76,12 @@ struct KeptFactors {
     }
   };
 
-  /// y becomes A^-1 y, of which the lane has its rows. own: L; lane: of the vector; inverse: 1 / d of its rows.
-  /// half: it becomes L^-T y.
+  /// Replaces y by A^-1 y; the lane has some rows of y. `own` is L, `lane` is the position among the vector's lanes,
+  /// and `inverse` is 1 / d of its rows. With `half`, y becomes L^-T y.
   static __device__ __forceinline__ void solve(const T* own, int lane, const T (&inverse)[rows], T (&y)[rows],
                                                bool half) {
     const T* const own_rows = own + lane * 4;
-    __syncwarp();  // the compiler, which would keep L in registers that are not there, reads it again
+    __syncwarp();  // makes the compiler read L again, which it would otherwise keep in registers that do not exist
     T z[edge];     // rows that are solved together
     const auto share = [&]<int first>() __attribute__((always_inline)) {
 #pragma unroll
@@ -129,7 +129,7 @@ struct KeptFactors {
         now(y[m]);
       }
     }
-    __syncwarp();  // and again
+    __syncwarp();  // reads L again
     unrolled<(N + slot - 1) / slot>([&](auto index) __attribute__((always_inline)) {
       constexpr int begin = ((N + slot - 1) / slot - 1 - index) * slot, end = begin + slot < N ? begin + slot : N;
       if constexpr (end < N) {
@@ -163,10 +163,11 @@ struct KeptFactors {
   }
 
  private:
-  /// The columns first .. first + edge - 1 less what the rows from `below` on have of them.
+  /// Subtracts from the columns first .. first + edge - 1 what the rows from `below` on contribute.
   template <int first, int below>
   static __device__ __forceinline__ void subtract_sums(const T* own_rows, int lane, T (&y)[rows]) {
-    constexpr int sums = slot / lanes;  // of a lane: for the rows of each lane that a kernel has without shares
+    constexpr int sums = slot / lanes;  // sums of a lane: one for each lane that it stands for in a kernel without
+                                        // shares
     T p[sums][edge];
     bool has[sums]{};
 #pragma unroll
@@ -187,7 +188,7 @@ struct KeptFactors {
       if (!has[s])
 #pragma unroll
         for (int c = 0; c < edge; ++c) p[s][c] = 0;
-    // Up to 8 lanes are added up from the farthest to the nearest, and then those that are 8 apart.
+    // Among up to 8 lanes, the farthest are added first, down to the nearest. Lanes that are 8 apart are added last.
     constexpr int last = slot > 8 ? 8 : slot;
 #pragma unroll
     for (int step = last / 2 / lanes; step > 0; step /= 2)
@@ -212,9 +213,13 @@ struct KeptFactors {
   }
 };
 
-/// What NormEstimate finds of systems of n rows, more than it is exact for, whose factors lie in shared memory, to the
-/// bit. lane_of_system: in turn; own: L; reciprocals: of the pivots, in proportion, in shared memory. answer: where not
-/// null, in shared memory, D^-1 L^-1 b, which becomes x on the way. The whole warp calls.
+/// Returns, to the bit, what NormEstimate finds for systems of n rows with factors in shared memory. n is more than
+/// NormEstimate is exact for. The whole warp calls.
+///
+/// - lane_of_system: number of the lane in its system.
+/// - own: L.
+/// - reciprocals: proportional to those of the pivots, in shared memory.
+/// - answer: null, or D^-1 L^-1 b in shared memory, which becomes x on the way.
 template <class T, class L>
 __device__ __forceinline__ double norm_of_kept(int n, int lane_of_system, const T* own, const T* reciprocals,
                                                T* answer) {
@@ -223,11 +228,11 @@ __device__ __forceinline__ double norm_of_kept(int n, int lane_of_system, const 
   constexpr int H = Kept::lanes, R = Kept::rows, sums_of_lane = Kept::slot / H;
   static_assert(L::size > Estimate::exact_up_to);
   const int lane = lane_of_system % H;
-  const bool second = lane_of_system >= H;  // vector
+  const bool second = lane_of_system >= H;  // whether the lane works on the second vector
   T inverse[R], y[R];
 #pragma unroll
   for (int m = 0; m < R; ++m) inverse[m] = reciprocals[H * m + lane];
-  int column = row_of_largest<H>(n, lane, inverse, -1);  // of A^-1, that is looked at
+  int column = row_of_largest<H>(n, lane, inverse, -1);  // column of A^-1 that is computed
   double norm = 0;
 #pragma unroll 1
   for (int turn = answer != nullptr ? -1 : 0; turn < Estimate::estimating_turns; ++turn) {
@@ -263,7 +268,7 @@ __device__ __forceinline__ double norm_of_kept(int n, int lane_of_system, const 
       const T most = largest_magnitude<H>(n, lane, y, -1);
       if (second) raise(norm, static_cast<double>(most));
     }
-    // The last column was that of the smallest pivot; by the second vector it has been looked at.
+    // The previous column was that of the smallest pivot; the second vector has covered it.
     if (turn == 0) column = row_of_largest<H>(n, lane, y, column);
   }
   const double other = shuffle(norm, H, 2 * H);

@@ -1,9 +1,9 @@
-// Plain systems of few rows by L D L^T, one in each lane, with all that may be asked about the answers; ||A^-1||_1 is
-// exact. What is not plain is marked for the general kernel (solve/general.cu), whose bits these are: sums go in the
-// order of four lanes that share a system.
+// Solves plain systems of few rows by L D L^T, one system per lane, with all wanted numbers; ||A^-1||_1 is exact.
+// Systems that are not plain are marked for the general kernel (solve/general.cu). The bits are those of the general
+// kernel: sums are in the order of four lanes that share a system.
 //
-// A warp's matrices lie in shared memory as they are stored, an odd number of 16-byte pieces or of numbers apart, so
-// that lanes which read the same element of theirs, or the same piece, meet every bank once.
+// A warp's matrices lie in shared memory as they are stored, an odd number of 16-byte pieces or of numbers apart. Lanes
+// that read the same element of their matrices, or the same piece, meet every bank once.
 #include "solvers/cuda/common/pivot_numbers.cuh"
 #include "solvers/cuda/common/tile.cuh"
 #include "solvers/cuda/kernels.cuh"
@@ -14,14 +14,14 @@ namespace smallbatch {
 
 namespace {
 
-/// With more rows than these the factors take the registers that a judgement before the last needs.
+/// With more rows, the factors occupy the registers that a judgement needs if further right-hand sides follow.
 constexpr int most_rows_of_many_rhs = 8;
 
 template <class T, int N, bool Packed>
 struct LanesPlan {
   static constexpr int piece = 16 / sizeof(T);
   static constexpr int numbers = Packed ? N * (N + 1) / 2 : N * N;
-  static constexpr bool in_pieces = numbers % piece == 0;  // of each system; else the warp's are one run
+  static constexpr bool in_pieces = numbers % piece == 0;  // for each system; otherwise the warp's matrices are one run
   static constexpr int pitch = in_pieces ? (numbers / piece | 1) * piece : numbers | 1;
   static constexpr int rhs_pitch = N | 1;
   static constexpr bool single = sizeof(T) == sizeof(float);
@@ -36,7 +36,7 @@ struct alignas(16) LanesMemory {
   T rhs[warp_lanes * Plan::rhs_pitch];
 };
 
-/// The sum of v[0] .. v[N - 1] in the order of four lanes that have every fourth of them.
+/// Returns the sum of v[0] .. v[N - 1] in the order of four lanes that each have every fourth number.
 template <int N, class V>
 __device__ __forceinline__ V sum_of_four(const V (&v)[N]) {
   V of_lane[4]{};
@@ -45,7 +45,7 @@ __device__ __forceinline__ V sum_of_four(const V (&v)[N]) {
   return (of_lane[0] + of_lane[2]) + (of_lane[1] + of_lane[3]);
 }
 
-/// Column c of the right-hand sides of the warp's systems, from or to shared memory: visit(its place there, in b or x).
+/// Visits column c of the right-hand sides of the warp's systems: visit(place in shared memory, offset in b or x).
 template <int N, int Pitch, class Visit>
 __device__ __forceinline__ void visit_column(std::int64_t first, std::int64_t count, std::int64_t step, int nrhs, int c,
                                              Visit&& visit) {
@@ -58,7 +58,7 @@ __device__ __forceinline__ void visit_column(std::int64_t first, std::int64_t co
   }
 }
 
-/// Starts to copy the warp's matrices; the last one again and again where there are no more.
+/// Starts to copy the warp's matrices. Beyond the end of the batch, the last matrix is repeated.
 template <class T, int N, bool Packed>
 __device__ __forceinline__ void copy_matrices(const Arguments<T>& args, std::int64_t first, T* memory) {
   using Plan = LanesPlan<T, N, Packed>;
@@ -86,7 +86,7 @@ __device__ __forceinline__ void copy_matrices(const Arguments<T>& args, std::int
   }
 }
 
-/// The lower triangle of the lane's matrix; of `Whole` ones the bits in which the triangles differ are added to `odd`.
+/// Loads the lower triangle of the lane's matrix. If `Whole`, `odd` gets the bits in which the triangles differ.
 template <class T, int N, bool Packed, bool Whole>
 __device__ __forceinline__ void load_triangle(const T* matrix, T (&a)[N][N], unsigned& odd) {
   using Plan = LanesPlan<T, N, Packed>;
@@ -111,7 +111,7 @@ __device__ __forceinline__ void load_triangle(const T* matrix, T (&a)[N][N], uns
     }
 }
 
-/// x from y = D^-1 L^-1 b, four rows at a time from the last; l: below the diagonal.
+/// Replaces y = D^-1 L^-1 b by x, four rows at a time from the last. `l` is L below the diagonal.
 template <class T, int N>
 __device__ __forceinline__ void substitute_back(const T (&l)[N][N], T (&y)[N]) {
 #pragma unroll
@@ -137,7 +137,7 @@ __device__ __forceinline__ void substitute_back(const T (&l)[N][N], T (&y)[N]) {
   }
 }
 
-/// ||A^-1||_1, column by column.
+/// Returns ||A^-1||_1, computed column by column.
 template <class T, int N>
 __device__ __forceinline__ double inverse_norm(const T (&l)[N][N], const T (&inverse)[N]) {
   double norm = 0;
@@ -162,10 +162,11 @@ __device__ __forceinline__ double inverse_norm(const T (&l)[N][N], const T (&inv
   return norm;
 }
 
-/// ||b - A x||_1 / (||A||_1 ||x||_1), the residual in twice the precision of T. norm_a: becomes ||A||_1.
+/// Returns ||b - A x||_1 / (||A||_1 ||x||_1), with the residual in twice the precision of T, and stores ||A||_1 in
+/// `norm_a`.
 template <class T, int N>
 __device__ __forceinline__ double judge(const T (&a)[N][N], const T (&x)[N], const T (&b)[N], double& norm_a) {
-  double a_factor = 1, x_factor = 1;  // powers of two, which cancel
+  double a_factor = 1, x_factor = 1;  // powers of two, which cancel in the result
   if (sizeof(T) == sizeof(double)) {
     T largest_a = 0, largest_x = 0;
 #pragma unroll
@@ -217,7 +218,7 @@ __global__ void __launch_bounds__(warp_lanes, LanesPlan<T, N, Packed>::warps) la
   const bool judged = args.to.backward_error != nullptr || args.to.rcond != nullptr;
 #pragma unroll 1
   for (unsigned task = blockIdx.x; task < args.tasks; task += gridDim.x) {
-    const auto first = [&]() __attribute__((always_inline)) {  // doubles: kept, which takes fewer registers
+    const auto first = [&]() __attribute__((always_inline)) {  // for doubles it is kept, which needs fewer registers
       return std::int64_t{Plan::single ? static_cast<unsigned>(fresh(static_cast<int>(task))) : task} * warp_lanes;
     };
     const auto matrix = [&]() __attribute__((always_inline)) {
@@ -226,7 +227,7 @@ __global__ void __launch_bounds__(warp_lanes, LanesPlan<T, N, Packed>::warps) la
     const auto own_rhs = [&]() __attribute__((always_inline)) {
       return memory.rhs + fresh(threadIdx.x) * Plan::rhs_pitch;
     };
-    __syncwarp();  // the last systems are done with
+    __syncwarp();  // the previous systems are done
     copy_matrices<T, N, Packed>(args, first(), memory.matrix);
     const auto copy_rhs = [&](int column) {
       visit_column<N, Plan::rhs_pitch>(
@@ -241,8 +242,8 @@ __global__ void __launch_bounds__(warp_lanes, LanesPlan<T, N, Packed>::warps) la
       load_triangle<T, N, Packed, false>(matrix(), l, odd);
     else
       load_triangle<T, N, Packed, !Packed>(matrix(), l, odd);
-    PivotNumbers<T> numbers[4];  // of the lanes in whose order products are
-    T zero = 0, least = 1;       // zero becomes NaN where a number is not finite
+    PivotNumbers<T> numbers[4];  // one for each of the four lanes in the order of products
+    T zero = 0, least = 1;       // zero becomes NaN if a number is not finite
 #pragma unroll
     for (int k = 0; k < N; ++k) odd |= far_bits(l[k][k]);
 #pragma unroll
@@ -277,7 +278,7 @@ __global__ void __launch_bounds__(warp_lanes, LanesPlan<T, N, Packed>::warps) la
       T x[N]{}, b[N]{};
       if (args.nrhs > 0) {
         if (column > 0) {
-          __syncwarp();  // the answers before are stored
+          __syncwarp();  // the previous answers are stored
           copy_rhs(column);
           wait_for_copies();
         }

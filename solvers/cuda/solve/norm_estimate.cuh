@@ -1,9 +1,11 @@
-// ||A^-1||_1 from the factors of A: exact for few rows, and else estimated from below by four solutions, two at a time
-// (after N. J. Higham, F. Tisseur, "A block algorithm for matrix 1-norm estimation", SIAM J. Matrix Anal. Appl. 21,
-// 2000). The norm is at least that of any column of A^-1, and at least the largest element of A^-1 times a vector of
-// signs; where that lies is a column to look at. The first vectors are ones, which is exact where A^-1 has no negative
-// element, and the unit vector of the smallest pivot d_k: the norm of that column is at least 1 / d_k. Private to
-// solvers/cuda.
+// The norm ||A^-1||_1 from the factors of A. It is exact for few rows. Otherwise it is estimated from below by four
+// solutions, two at a time (after N. J. Higham, F. Tisseur, "A block algorithm for matrix 1-norm estimation", SIAM J.
+// Matrix Anal. Appl. 21, 2000). Private to solvers/cuda.
+//
+// The norm is at least that of any column of A^-1. It is also at least the largest element of A^-1 times a vector of
+// signs; the row of this element is a column worth computing. The first two vectors are ones, and the unit vector of
+// the smallest pivot d_k. The vector of ones gives the exact norm if A^-1 has no negative element. The norm of column k
+// is at least 1 / d_k.
 #pragma once
 
 #include "solvers/cuda/common/device.cuh"
@@ -12,8 +14,8 @@ namespace smallbatch {
 
 namespace {
 
-/// The magnitude of a system's largest element, but for the row `but`. G lanes have its n rows, a lane the rows G u +
-/// its number. The whole warp calls.
+/// Returns the magnitude of a system's largest element, ignoring row `but`. G lanes have its n rows; a lane has the
+/// rows G u + its number. The whole warp calls.
 template <int G, class T, int R>
 __device__ __forceinline__ T largest_magnitude(int n, int lane, const T (&y)[R], int but) {
   T most = -1;
@@ -23,7 +25,7 @@ __device__ __forceinline__ T largest_magnitude(int n, int lane, const T (&y)[R],
   return max_of_group<G>(most);
 }
 
-/// The row of that element; the first of them.
+/// Returns the row of that element; the first, if there are several.
 template <int G, class T, int R>
 __device__ __forceinline__ int row_of_largest(int n, int lane, const T (&y)[R], int but) {
   const T most = largest_magnitude<G>(n, lane, y, but);
@@ -34,22 +36,25 @@ __device__ __forceinline__ int row_of_largest(int n, int lane, const T (&y)[R], 
   return min_of_group<G>(where);
 }
 
-/// A bound from below is one of the norm, too. One that is not a number counts: then the factors do not give a bound.
+/// Raises the norm to a lower bound. A bound that is not a number makes the norm NaN: then the factors do not give a
+/// bound.
 __device__ __forceinline__ void raise(double& norm, double bound) {
   if (norm == norm && !(bound <= norm)) norm = bound;
 }
 
-/// Of the lane's system, turn by turn: prepare(), a solution with both vectors, take(). The whole warp calls.
+/// Estimate for the lane's system. Each turn is prepare(), a solution with both vectors, and take(). The whole warp
+/// calls.
 template <class T, class L>
 struct NormEstimate {
   static constexpr int exact_up_to = rows_of_lanes<T>;
-  static constexpr int estimating_turns = 2;  // ones and a column; another column, and the signs of the first
+  static constexpr int estimating_turns = 2;  // ones and a column; then another column, and the signs of the first
+                                              // solution
   static constexpr int turns = exact_up_to / 2 > estimating_turns ? exact_up_to / 2 : estimating_turns;
 
   double norm = 0;
-  int first = -1, second = -1;  // the columns of A^-1 that are looked at
+  int first = -1, second = -1;  // the columns of A^-1 that are computed
 
-  /// Before the first turn. reciprocals: of the pivots, in proportion.
+  /// Begins before the first turn. `reciprocals` are proportional to those of the pivots.
   __device__ __forceinline__ void begin(int n, int lane, const T (&reciprocals)[L::rows]) {
     second = row_of_largest<L::lanes>(n, lane, reciprocals, -1);
   }
@@ -69,7 +74,7 @@ struct NormEstimate {
     }
   }
 
-  /// y: A^-1 times the vectors. Whether a system of the warp needs another turn.
+  /// Takes y, which is A^-1 times the vectors. Returns whether a system of the warp needs another turn.
   __device__ __forceinline__ bool take(int turn, int n, int lane, const T (&y)[2][L::rows]) {
 #pragma unroll
     for (int c = 0; c < 2; ++c) {
@@ -92,12 +97,13 @@ struct NormEstimate {
   }
 
  private:
-  /// Whether vector c has signs for elements. Of the ones the largest element is no bound by itself: that column comes.
+  /// Returns whether vector c consists of signs. For the vector of ones, the largest element is not used as a bound:
+  /// its column is computed next.
   __device__ __forceinline__ static bool has_signs(int c, int turn, int n) { return n > exact_up_to && turn == c; }
 };
 
-/// rcond of A from ||2^-e A||_1 and ||2^-f A^-1||_1; 0 where the factors have given no norm of A^-1: A is singular to
-/// working precision. A system without rows has 1.
+/// Returns rcond of A from ||2^-e A||_1 and ||2^-f A^-1||_1. It is 0 if the factors gave no norm of A^-1: A is singular
+/// to working precision. A system without rows has rcond 1.
 template <class T>
 __device__ __forceinline__ T rcond_of_norms(int n, double norm, int e, double norm_inverse, int f) {
   if (n == 0) return 1;
