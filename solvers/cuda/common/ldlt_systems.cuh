@@ -1,5 +1,5 @@
-// Shared parts of the general kernels of L D L^T: they choose a warp's systems, load them into registers, factor them
-// and decide their statuses.
+// Shared parts of the general kernels of L D L^T: they choose a warp's systems, load them into registers, and find
+// factors and statuses.
 //
 // Private to solvers/cuda.
 #pragma once

@@ -388,8 +388,8 @@ __device__ __forceinline__ bool keep_rhs(const T (&rhs)[rows_of_lane<B>], double
   return far;
 }
 
-/// Returns b_K - sum for block K of a right-hand side, from which z_K = L_KK^-1 (b_K - sum) follows. `sum` is the
-/// lane's part of sum_J L_KJ z_J. The lane gets the rows j and 4 + j.
+/// Returns b_K - sum for block K of a right-hand side. The next step is z_K = L_KK^-1 (b_K - sum). The argument `sum`
+/// is the lane's part of sum_J L_KJ z_J. The lane gets the rows j and 4 + j.
 __device__ __forceinline__ Block rest_of_rhs(const BlockLane& own, const double* rhs, double sum) {
   sum = sum_of_row(sum);
   return {{rhs[own.j] - shuffle(sum, 8 * own.j, warp_lanes), rhs[4 + own.j] - shuffle(sum, 8 * own.j + 4, warp_lanes)}};
@@ -405,8 +405,8 @@ __device__ __forceinline__ bool factor_blocks(int n, bool odd, Blocks<B>& a, Blo
     Multipliers l;
     Block inverse;  // reciprocals of the pivots
   } factors;
-  // Computes L, D and z of block K. Everything before it has been subtracted from A, but not from z: `sum` has the
-  // lane's part of that.
+  // Computes L, D and z of block K. Everything before block K has been subtracted from A, but not from z. The lane's
+  // part of what z lacks is `sum`.
   const auto factor_diagonal = [&](int K, Block diagonal, double sum) __attribute__((always_inline)) {
     auto& [l, inverse] = factors;
     const auto keep = [&](const Corner& c, int first) __attribute__((always_inline)) {
@@ -683,8 +683,8 @@ struct JudgedScale {
   double split;   ///< constant that splits numbers times a_factor
   double norm_x;  ///< norm of x times x_factor
 };
-/// Computes the scale of a judgement, and puts x into shared memory in halves. `high_a` is the largest high word in the
-/// lane's part of the diagonal. The whole warp calls.
+/// Computes the scale of a judgement, and puts x into shared memory in halves. The argument `high_a` is the largest
+/// high word in the lane's part of the diagonal. The whole warp calls.
 template <int B>
 __device__ __forceinline__ JudgedScale scale_to_judge(int high_a, const BlocksMemory<B>& memory, KeptMemory<B>& kept) {
   constexpr int bits = Residual<double>::bits;

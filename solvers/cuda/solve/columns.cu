@@ -1,7 +1,7 @@
-// Solves plain systems with several right-hand sides by L D L^T: x and the status alone or, for 32 rows in single
-// precision, the backward error too. The factors stay in registers. Right-hand sides are copied into the shared memory
-// that the matrices have left, while these are eliminated. Answers leave from there. Memory is thus read and written in
-// whole runs.
+// Solves plain systems with several right-hand sides by L D L^T with factors that stay in registers. It stores x and
+// the status alone or, for 32 rows in single precision, also the backward error. Right-hand sides are copied into the
+// shared memory that the matrices have left, while these are eliminated. Answers leave from there. Memory is thus read
+// and written in whole runs.
 //
 // The kernels take whole matrices of 32 rows, in double precision also of 16 rows, that begin at multiples of 16 bytes.
 // Systems that are not plain are marked for the general kernel (solve/general.cu).
@@ -55,8 +55,8 @@ struct alignas(16) ColumnsMemory {
 };
 
 /// Visits the parts that the thread copies in each system: pieces, or single numbers if right-hand sides do not lie in
-/// pieces. It calls visit(piece in a system's strips, number in the piece, offset in a system's right-hand sides).
-/// `first` and `columns` say which columns are copied.
+/// pieces. It calls visit(piece in a system's strips, number in the piece, offset in a system's right-hand sides). The
+/// arguments `first` and `columns` say which columns are copied.
 template <class Plan, class T, class Visit>
 __device__ __forceinline__ void visit_rhs(const Arguments<T>& args, int first, int columns, Visit&& visit) {
   constexpr int P = Plan::strip, N = Plan::N;

@@ -2,7 +2,7 @@
 // has the elimination.
 //
 // The kernels take any n up to N, any number of right-hand sides, different sizes, any storage and alignment. They mark
-// all systems that are not plain for the general kernel (solve/gauss_jordan_general.cu): systems that are not symmetric
+// all systems that are not plain for the general kernel (solve/gauss_jordan_general.cu). Such systems are not symmetric
 // to the bit, have numbers far from 1, or fail. A stays in shared memory until all right-hand sides are solved and
 // judged.
 #include "solvers/cuda/common/tile_judgement.cuh"

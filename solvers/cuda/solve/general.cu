@@ -13,8 +13,8 @@ namespace smallbatch {
 
 namespace {
 
-/// Returns an estimate of ||A^-1||_1 (solve/norm_estimate.cuh) over 2^(2 exponent), from the factors of D A D. D is the
-/// identity unless the system is `far`. The whole warp calls.
+/// Returns an estimate of ||A^-1||_1 (solve/norm_estimate.cuh) over 2^(2 exponent), from the factors of D A D with a
+/// diagonal matrix. This matrix D is the identity unless the system is `far`. The whole warp calls.
 template <class T, class L>
 __device__ __forceinline__ double inverse_norm(const Arguments<T>& args, GeneralMemory<T, L>& memory, bool far,
                                                const T (&a)[L::rows][L::size], const T (&inverse)[L::rows],

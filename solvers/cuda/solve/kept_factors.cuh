@@ -17,10 +17,10 @@ namespace {
 template <class T, class L>
 struct KeptFactors {
   static constexpr int N = L::size, P = L::piece;
-  static constexpr int lanes = L::lanes / 2;          // lanes that have one vector
-  static constexpr int rows = N / lanes;              // rows in a lane: lanes m + its own number
-  static constexpr int slot = L::lanes * L::shares;   // rows with sums that are computed together
-  static constexpr int edge = lanes < 4 ? 4 : lanes;  // rows of a tile, and rows solved at once
+  static constexpr int lanes = L::lanes / 2;          ///< lanes that have one vector
+  static constexpr int rows = N / lanes;              ///< rows in a lane: lanes m + its own number
+  static constexpr int slot = L::lanes * L::shares;   ///< rows with sums that are computed together
+  static constexpr int edge = lanes < 4 ? 4 : lanes;  ///< rows of a tile, and rows solved at once
   static constexpr int tile = edge * 4;
   static_assert(N % edge == 0 && slot % edge == 0);
   static constexpr int tiles_before(int band) { return edge / 4 * band * (band + 1) / 2; }
@@ -76,8 +76,8 @@ struct KeptFactors {
     }
   };
 
-  /// Replaces y by A^-1 y; the lane has some rows of y. `own` is L, `lane` is the position among the vector's lanes,
-  /// and `inverse` is 1 / d of its rows. With `half`, y becomes L^-T y.
+  /// Replaces y by A^-1 y; the lane has some rows of each vector. The array `own` is L, `lane` is the position among
+  /// the vector's lanes, and `inverse` is 1 / d of its rows. With `half`, y becomes L^-T y.
   static __device__ __forceinline__ void solve(const T* own, int lane, const T (&inverse)[rows], T (&y)[rows],
                                                bool half) {
     const T* const own_rows = own + lane * 4;

@@ -1,6 +1,6 @@
 // The norm ||A^-1||_1 from the factors of A. It is exact for few rows. Otherwise it is estimated from below by four
-// solutions, two at a time (after N. J. Higham, F. Tisseur, "A block algorithm for matrix 1-norm estimation", SIAM J.
-// Matrix Anal. Appl. 21, 2000). Private to solvers/cuda.
+// solutions, two at a time. Private to solvers/cuda. (Source: N. J. Higham, F. Tisseur, "A block algorithm for matrix
+// 1-norm estimation", SIAM J. Matrix Anal. Appl. 21, 2000.)
 //
 // The norm is at least that of any column of A^-1. It is also at least the largest element of A^-1 times a vector of
 // signs; the row of this element is a column worth computing. The first two vectors are ones, and the unit vector of

@@ -1,9 +1,9 @@
-// Plain systems by L D L^T with all that may be asked about the answers, in one pass over A: the matrices stay in
-// shared memory, where the copies have put them, until the answers are judged. Private to solvers/cuda.
+// Solves plain systems by L D L^T with all wanted numbers, in one pass over the matrices. The matrices stay in shared
+// memory, where they were copied to, until the answers are judged. Private to solvers/cuda.
 //
-// Takes any n up to its N, any number of right-hand sides or none, sizes that differ. What is not plain it marks for
-// the general kernel (solve/general.cu): systems that are not symmetric to the bit, whose numbers lie far from 1, or
-// that fail. The arithmetic of x is that of solve/pieces.cu, and its bits are the same.
+// The kernels take any n up to N, any number of right-hand sides or none, and different sizes. They mark all systems
+// that are not plain for the general kernel (solve/general.cu). Such systems are not symmetric to the bit, have numbers
+// far from 1, or fail. The arithmetic of x is that of solve/pieces.cu, and so are the bits.
 #pragma once
 
 #include "core/gpu_plans.cuh"
@@ -20,29 +20,29 @@ namespace {
 
 template <class T, class L>
 struct alignas(16) OnePassMemory {
-  T matrix[L::numbers];  // of systems as they are stored: rows of the identity
+  T matrix[L::numbers];  // holds rows of the identity for systems kept as they are stored
   T rhs[L::systems * L::column_pitch];
-  // Pivot columns of the step under way and of the next. In front of a column come places for rows that are done with.
+  // Pivot columns of the current step and the next. Places in front of a column are for rows that are done.
   union {
     T column[2][L::lanes + L::systems * L::column_pitch];
     typename Residual<T>::Factor x[L::systems][L::size + 2];  // answers to be judged
   };
   T pivots[L::systems][L::column_pitch];
   int sizes[L::systems];
-  int begins[L::systems];         // of systems as they are stored: where the first number lies
+  int begins[L::systems];         // place of the first number of systems kept as they are stored
   unsigned char odd[L::systems];  // 1: the system is not plain
 };
 
-/// Everything that a warp needs for one task; most steps are its functions.
-/// AsStored: systems are kept as they are stored, and their first numbers lie at multiples of 16 bytes or anywhere;
-/// else rows are whole pieces of 16 bytes, which are put where they suit the banks.
+/// State of a warp for one task; most steps are member functions. With AsStored, systems are kept as they are stored,
+/// and their first numbers may have any alignment. Otherwise rows are whole 16-byte pieces, placed to avoid bank
+/// conflicts.
 template <class T, int N, bool AsStored>
 struct OnePassWork {
   using Plan = OnePassPlan<T, N, AsStored>;
   using L = typename Plan::L;
   using Memory = OnePassMemory<T, L>;
   static constexpr int G = L::lanes, R = L::rows;
-  /// Whether a single answer stays in registers. Otherwise it is read again before it is judged.
+  /// Whether a single answer stays in registers. Otherwise it is read again before the judgement.
   static constexpr bool answer_stays = registers_suffice();
 
   const Arguments<T>& args;
@@ -72,9 +72,9 @@ struct OnePassWork {
   __device__ __forceinline__ bool is_whole() const { return !AsStored && args.n == N && args.sizes == nullptr; }
   __device__ __forceinline__ void mark_odd() const { memory.odd[group()] = 1; }
 
-  /// Sizes, matrices and a single right-hand side come into shared memory.
+  /// Copies sizes, matrices and a single right-hand side to shared memory.
   __device__ __forceinline__ void fetch() const {
-    __syncwarp();  // the last systems are done with
+    __syncwarp();  // the previous systems are done
     if (const int s = fresh(threadIdx.x); s < L::systems) {
       const int size = rows_of(args, system_of(s));
       memory.sizes[s] = max(size, 0);
@@ -104,7 +104,7 @@ struct OnePassWork {
     wait_for_copies();
   }
 
-  /// The matrix and a single right-hand side come into registers; what is not plain is marked.
+  /// Loads the matrix and a single right-hand side into registers, and marks systems that are not plain.
   __device__ __forceinline__ void take(T (&a)[R][N], T (&b)[R]) const {
     unsigned odd = 0;
     if constexpr (AsStored) {
@@ -145,7 +145,7 @@ struct OnePassWork {
       numbers[0].template combine<G>();
       if (lane() == 0) numbers[0].store(args, system());
     }
-    T zero = 0, least = 1;  // zero becomes NaN where a pivot is not finite
+    T zero = 0, least = 1;  // zero becomes NaN if a pivot is not finite
 #pragma unroll
     for (int u = 0; u < R; ++u) {
       inverse[u] = has_row<L>(lane(), u) ? reciprocal(pivots[G * u + lane()]) : T(1);
@@ -155,14 +155,14 @@ struct OnePassWork {
     if (!(zero == 0 && least > 0)) mark_odd();
   }
 
-  /// Finishes one right-hand side. `b` holds L^-1 b.
+  /// Computes one answer from `b`, which is L^-1 b.
   __device__ __forceinline__ void solve_one(const T (&a)[R][N], const T (&b)[R], const T (&inverse)[R],
                                             T (&answer)[R]) const {
     T y[1][R];
 #pragma unroll
     for (int u = 0; u < R; ++u) {
       y[0][u] = b[u] * inverse[u];
-      now(y[0][u]);  // rounded; the same in all kernels
+      now(y[0][u]);  // rounded here, as in all kernels
     }
     substitute_back<L, Plan::back_apart, false>(group(), lane(), memory, a, y, args.once);
     T zero = 0;
@@ -176,7 +176,7 @@ struct OnePassWork {
     if (!(zero == 0)) mark_odd();
   }
 
-  /// The right-hand sides 2 pair and 2 pair + 1.
+  /// Loads the right-hand sides 2 pair and 2 pair + 1.
   __device__ __forceinline__ void load_pair(int pair, T (&y)[2][R]) const {
     const T* const b = args.b + system() * args.b_step + 2 * pair;
     bool odd = false;
@@ -204,7 +204,7 @@ struct OnePassWork {
     if (!(zero == 0)) mark_odd();
   }
 
-  /// Several right-hand sides, two at a time, and then the vectors that the norm of A^-1 is estimated from.
+  /// Solves several right-hand sides, two at a time, and then the vectors of the norm estimate of A^-1.
   __device__ __forceinline__ void solve_pairs(const T (&a)[R][N], const T (&inverse)[R],
                                               NormEstimate<T, L>& estimate) const {
     const int pairs = args.nrhs > 1 ? (args.nrhs + 1) / 2 : 0;
@@ -279,14 +279,14 @@ __global__ void __launch_bounds__(warp_lanes, OnePassPlan<T, N, AsStored>::warps
     work.take(a, b);
     factor<L, Plan::turning, Plan::factor_apart, false>(
         work.group(), work.lane(), memory, a, b, PivotsInMemory<T, L>{memory.pivots[work.group()]}, N, args.once);
-    __syncwarp();  // the pivots are there
+    __syncwarp();  // the pivots are stored
     work.take_pivots(inverse);
     if (args.nrhs == 1) work.solve_one(a, b, inverse, answer);
     NormEstimate<T, L> estimate;
     work.solve_pairs(a, inverse, estimate);
     double error = 0, norm_a = 0;
     if (work.is_judged()) error = work.judge(answer, norm_a);
-    __syncwarp();  // all know what is odd
+    __syncwarp();  // all lanes know which systems are odd
     if (work.lane() != 0) continue;
     const std::int64_t system = work.system();
     if (args.to.backward_error != nullptr) args.to.backward_error[system] = static_cast<T>(error);
@@ -306,7 +306,7 @@ cudaError_t launch_one_pass(const SolveRow& row, const SpdBatch<T>& batch, const
     kernel = one_pass_ldlt_kernel<T, solve_table[i].padded, solve_table[i].arrival != Arrival::pieces>;
   });
   Arguments<T> arguments = arguments_of(batch, solution, marks);
-  std::size_t numbers = 0;  // of matrices as they are stored
+  std::size_t numbers = 0;  // in matrices kept as they are stored
   if (row.arrival != Arrival::pieces) {
     arguments.vectors = reinterpret_cast<std::uintptr_t>(batch.a) % 16 == 0;
     arguments.kept_step = stored_step(batch, row.lanes, static_cast<int>(batch.shape.matrix_size()));

@@ -1,4 +1,4 @@
-// solve/one_pass.cuh in single precision: a file of its own, since its kernels take minutes to compile.
+// solve/one_pass.cuh in single precision: a separate file, because its kernels take minutes to compile.
 #include "solvers/cuda/solve/one_pass.cuh"
 
 namespace smallbatch {

@@ -1,8 +1,9 @@
-// Solutions of plain systems by L D L^T, x and the status alone, of 64 rows the backward error too: while a warp works
-// on its systems, the next ones are on their way into the shared memory that these have left. Takes whole matrices of
-// size N, which lie at multiples of 16 bytes, with one right-hand side, of 32 rows also such that each has a size of
-// its own; what is not plain it marks for the general kernel (solve/general.cu). Solutions of 32 rows with backward
-// errors have kernels of their own (solve/pieces_judged_packed.cuh, solve/pieces_judged.cuh).
+// Solves plain systems by L D L^T: x and the status alone, for 64 rows also the backward error. While a warp works on
+// its systems, the next ones are copied into the shared memory that these have left.
+//
+// The kernels take whole matrices of size N that begin at multiples of 16 bytes, with one right-hand side. With 32
+// rows, systems may have sizes. Systems that are not plain are marked for the general kernel (solve/general.cu).
+// Backward errors of 32 rows have separate kernels (solve/pieces_judged_packed.cuh, solve/pieces_judged.cuh).
 #include <algorithm>
 #include <limits>
 
@@ -23,9 +24,9 @@ namespace {
 template <class T, int N, bool Judged>
 using XPlan = PiecesPlan<T, N, Judged ? Asked::error : Asked::x>;
 
-/// Solves what is plain, and marks all others: systems that are not symmetric to the bit, whose numbers lie far from 1
-/// or that fail. The last task begins where it ends with the batch: some systems are solved twice, alike.
-/// Sized: each system has a size of its own.
+/// Solves plain systems, and marks all others: systems that are not symmetric to the bit, have numbers far from 1, or
+/// fail. The last task ends with the batch, so some systems are solved twice, with equal results. Sized: each system
+/// has its own size.
 template <class T, int N, bool Packed, bool Judged, bool Sized>
 __global__ void __launch_bounds__(warp_lanes,
                                   resident_blocks(XPlan<T, N, Judged>::warps, XPlan<T, N, Judged>::warps_elsewhere))
@@ -33,12 +34,13 @@ __global__ void __launch_bounds__(warp_lanes,
   using Plan = XPlan<T, N, Judged>;
   using L = typename Plan::L;
   constexpr int G = L::lanes, quarter = L::quarter;
-  constexpr int part = G > quarter ? G : quarter;  // rows that are loaded at a time, lest the loads take all registers
-  constexpr int ahead = L::split ? quarter : 0;    // the rows from here on are fetched ahead
+  constexpr int part = G > quarter ? G : quarter;  // rows that are loaded at a time, so that the loads do not occupy
+                                                   // all registers
+  constexpr int ahead = L::split ? quarter : 0;    // rows from here on are fetched ahead
   static_assert(!Sized || (!Packed && !Judged && L::split && L::column_pitch - N >= 2));
   __shared__ TileMemory<T, L> memory;
-  // The code of the next kernel drives most of this one's, 117 KB, out of the instruction cache: not while it is in
-  // use.
+  // The code of the next kernel would drive most of this kernel's 117 KB out of the instruction cache. So it begins
+  // only when this kernel ends.
   if constexpr (N == 64) let_next_kernel_begin();
   const int lane = threadIdx.x % G, group = threadIdx.x / G;
   const bool dense = args.storage == Storage::dense;
@@ -46,7 +48,8 @@ __global__ void __launch_bounds__(warp_lanes,
   const auto source = [&](unsigned task) {
     return [&args, a = args.a + begin_of(task) * args.a_step](int s) { return a + s * args.a_step; };
   };
-  // Sizes, whatever they are, come a task earlier, into the gaps between right-hand sides. turn: 0 and 1 by turns.
+  // Sizes are copied one task earlier, into the gaps between right-hand sides, and are not checked then. `turn`
+  // alternates between 0 and 1.
   const auto size_of = [&](int s, int turn) -> std::int32_t& {
     return reinterpret_cast<std::int32_t*>(memory.rhs + s * L::column_pitch + N)[turn];
   };
@@ -81,7 +84,8 @@ __global__ void __launch_bounds__(warp_lanes,
   for (; task < args.tasks; task += gridDim.x) {
     T a[L::rows][N], b[1][L::rows], inverse[L::rows];
     unsigned odd = 0;                       // not zero: the system is not plain
-    const int thread = fresh(threadIdx.x);  // places in shared memory are not kept from one task to the next
+    const int thread = fresh(threadIdx.x);  // fresh, so that addresses in shared memory are not kept from one task to
+                                            // the next
     const auto take = [&]<int first, int end>() __attribute__((always_inline)) {
       const T* matrix = memory.matrix[thread / G];
       load_rows<first, end, T, L>(matrix, thread / G, thread % G, a);
@@ -100,7 +104,7 @@ __global__ void __launch_bounds__(warp_lanes,
       load_packed<T, L>(memory.matrix[0] + thread / G * packed_pitch<L>, thread % G, a);
     } else if constexpr (L::split) {
       take.template operator()<3 * quarter, N>();
-      __syncwarp();  // the last quarter has been read, whose place the first takes
+      __syncwarp();  // the last quarter has been read: the first takes its place
       if constexpr (Sized)
         stage_pieces<0, quarter>(source(task), memory, [&](int s) { return size_of(s, turn); });
       else
@@ -121,8 +125,8 @@ __global__ void __launch_bounds__(warp_lanes,
       b[0][u] = memory.rhs[group * L::column_pitch + G * u + lane];
       odd |= static_cast<unsigned>(is_far(b[0][u], Traits<T>::rhs_window));
     }
-    if (odd != 0) b[0][0] = not_a_number<T>();  // which says so at the end
-    __syncwarp();  // the matrices and right-hand sides have been read, whose places the next take
+    if (odd != 0) b[0][0] = not_a_number<T>();  // the NaN is noticed at the end
+    __syncwarp();  // the matrices and right-hand sides have been read: the next ones take their places
     if (const auto next = static_cast<unsigned>(fresh(static_cast<int>(task + gridDim.x))); next < args.tasks)
       stage(next, turn ^ 1);
     if constexpr (Sized) {
@@ -139,7 +143,7 @@ __global__ void __launch_bounds__(warp_lanes,
 #pragma unroll
     for (int u = 0; u < L::rows && !Plan::signs; ++u) {
       b[0][u] *= inverse[u];
-      now(b[0][u]);  // rounded; the same in both kernels
+      now(b[0][u]);  // rounded here, as in all kernels
     }
     substitute_back<L, Plan::back_apart, false>(group, lane, memory, a, b, args.once);
     const bool plain = !any_of_group<G>(!(Plan::signs ? are_answers(b[0], signs) : are_answers(b[0], inverse)));
@@ -158,13 +162,13 @@ __global__ void __launch_bounds__(warp_lanes,
   }
 }
 
-/// The most blocks of a launch with so many tasks of 32 rows. The first task of a block has to wait for its systems: so
-/// it is one of four, where there is enough to do for all multiprocessors nevertheless.
+/// Returns the most blocks of a launch with that many tasks of 32 rows. The first task of a block must wait for its
+/// systems. Blocks therefore have four tasks, if all multiprocessors still have enough work.
 unsigned blocks_of(std::int64_t tasks) {
   return static_cast<unsigned>(std::clamp<std::int64_t>(tasks / 4, 1 << 12, 1 << 15));
 }
 
-/// The same with backward errors. In double precision two tasks a block are best.
+/// Returns the most blocks of a launch with backward errors. In double precision, two tasks per block are best.
 template <class T>
 unsigned judged_blocks_of(std::int64_t tasks) {
   if (sizeof(T) == sizeof(float)) return 1 << 15;
@@ -187,7 +191,7 @@ cudaError_t launch_pieces(const SolveRow& row, const SpdBatch<T>& batch, const S
     constexpr bool judged = own.asked == bit_of(Asked::error);
     if constexpr (own.asked == bit_of(Asked::everything)) {
       kernel = pieces_everything_kernel<T, N>;
-      blocks = std::numeric_limits<unsigned>::max();  // a task each: blocks that end early make room
+      blocks = std::numeric_limits<unsigned>::max();  // one task per block: blocks that end early make room
     } else if constexpr (judged && is_32) {
       if constexpr (packed)
         kernel = judged_packed_kernel<T>;

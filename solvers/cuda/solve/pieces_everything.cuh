@@ -1,8 +1,7 @@
-// Solutions of plain systems by L D L^T with rcond, and all else that may be asked about the answers, of whole matrices
-// of 32 or 64 rows at multiples of 16 bytes with one right-hand side. Nothing of A stays: the factors take its place in
-// shared memory, from where the norm of A^-1 is found, and for the backward error A is read once more, from the
-// second-level cache. What is not plain is marked for the general kernel (solve/general.cu).
-// Private to solvers/cuda/solve.
+// Solves plain systems by L D L^T with rcond and all other wanted numbers. The kernels take whole matrices of 32 or 64
+// rows that begin at multiples of 16 bytes, with one right-hand side. A does not stay in shared memory: the factors
+// take its place, and give the norm of A^-1. For the backward error, A is read again from the second-level cache.
+// Systems that are not plain are marked for the general kernel (solve/general.cu). Private to solvers/cuda/solve.
 #pragma once
 
 #include "core/gpu_plans.cuh"
@@ -16,8 +15,8 @@ namespace smallbatch {
 
 namespace {
 
-/// Solves what is plain, and marks all others: systems that are not symmetric to the bit, whose numbers lie far from 1
-/// or that fail. The last task begins where it ends with the batch: some systems are solved twice, alike.
+/// Solves plain systems, and marks all others: systems that are not symmetric to the bit, have numbers far from 1, or
+/// fail. The last task ends with the batch, so some systems are solved twice, with equal results.
 template <class T, int N>
 __global__ void __launch_bounds__(warp_lanes, PiecesPlan<T, N, Asked::everything>::warps)
     pieces_everything_kernel(Arguments<T> args) {
@@ -25,8 +24,8 @@ __global__ void __launch_bounds__(warp_lanes, PiecesPlan<T, N, Asked::everything
   using L = typename Plan::L;
   using Kept = KeptFactors<T, L>;
   constexpr int G = L::lanes, quarter = L::quarter;
-  // Then the columns of L leave the registers as they are done, the steps are loops, and x comes from shared memory as
-  // well: of 64 rows the code would fill more than the instruction cache.
+  // If true, columns of L leave the registers as they are finished, the steps are loops, and x is computed from shared
+  // memory, too. With 64 rows, unrolled code would not fit into the instruction cache.
   constexpr bool by_columns = N == 64;
   static_assert(L::split && Kept::all_numbers <= L::systems * L::staged_numbers);
   __shared__ TileMemory<T, L> memory;
@@ -53,26 +52,26 @@ __global__ void __launch_bounds__(warp_lanes, PiecesPlan<T, N, Asked::everything
       else
         take.template operator()<first, end>();
     };
-    __syncwarp();  // the last systems are done with
+    __syncwarp();  // the previous systems are done
     stage_pieces<quarter, N>(source(), memory);
     stage_rhs(args.b + (begin() + group()) * args.b_step, group(), lane(), memory);
     wait_for_copies();
     take_apart.template operator()<3 * quarter, N>();
-    __syncwarp();  // the last quarter has been read, whose place the first takes
+    __syncwarp();  // the last quarter has been read: the first takes its place
     stage_pieces<0, quarter>(source(), memory);
     take_apart.template operator()<2 * quarter, 3 * quarter>();
     take_apart.template operator()<quarter, 2 * quarter>();
     wait_for_copies();
     take_apart.template operator()<0, quarter>();
     odd |= diagonal_far_bits<T, L>(lane(), a);
-    // Each lane's own: right-hand sides, then pivots, then their reciprocals.
+    // Numbers of the lane's system: the right-hand side, then the pivots, then their reciprocals.
     const auto own_numbers = [&]() __attribute__((always_inline)) { return memory.rhs + group() * L::column_pitch; };
 #pragma unroll
     for (int u = 0; u < L::rows; ++u) {
       b[0][u] = own_numbers()[G * u + lane()];
       odd |= static_cast<unsigned>(is_far(b[0][u], Traits<T>::rhs_window));
     }
-    if (odd != 0) b[0][0] = not_a_number<T>();  // which says so at the end
+    if (odd != 0) b[0][0] = not_a_number<T>();  // the NaN is noticed at the end
     T* const factors = memory.matrix[0] + group() * Kept::pitch;
     const PivotsInMemory<T, L> pivots{own_numbers()};
     if constexpr (by_columns)
@@ -80,8 +79,8 @@ __global__ void __launch_bounds__(warp_lanes, PiecesPlan<T, N, Asked::everything
                                                           typename Kept::Columns{factors});
     else
       factor<L, Plan::turning, Plan::factor_apart, false>(group(), lane(), memory, a, b[0], pivots, N, args.once);
-    __syncwarp();           // the pivots are there
-    T zero = 0, least = 1;  // zero becomes NaN where a number is not finite
+    __syncwarp();           // the pivots are stored
+    T zero = 0, least = 1;  // zero becomes NaN if a number is not finite
     PivotNumbers<T> numbers;
 #pragma unroll
     for (int u = 0; u < L::rows; ++u) {
@@ -90,7 +89,7 @@ __global__ void __launch_bounds__(warp_lanes, PiecesPlan<T, N, Asked::everything
       const T inverse = reciprocal(own);
       own = inverse;
       b[0][u] *= inverse;
-      now(b[0][u]);  // rounded; the same in all kernels
+      now(b[0][u]);  // rounded here, as in all kernels
       zero = fma(inverse, T(0), zero);
       least = min(least, inverse);
     }

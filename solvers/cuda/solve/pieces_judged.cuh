@@ -1,9 +1,10 @@
-// Solutions of plain systems of 32 rows by L D L^T with their backward errors, in one pass over A, of whole matrices
-// that lie at multiples of 16 bytes, with one right-hand side: what stays in shared memory until the answers are judged
-// are the first 24 rows. By symmetry these are all but the last block of 8 x 8 on the diagonal, whose lower triangle
-// takes the place of the right-hand sides; so as many warps find room as for x alone. Rows come in the order of
-// solve/pieces.cu, the first ones into the place of the last. What is not plain is marked for the general kernel
-// (solve/general.cu). Private to solvers/cuda.
+// Solves plain systems of 32 rows by L D L^T with their backward errors, in one pass over the matrix. It takes whole
+// matrices that begin at multiples of 16 bytes, with one right-hand side. Private to solvers/cuda.
+//
+// The first 24 rows stay in shared memory until the answers are judged. By symmetry, they contain everything but the
+// last block of 8 x 8 on the diagonal. The lower triangle of this block takes the place of the right-hand sides. As
+// many warps therefore fit as for x alone. Rows are copied in the order of solve/pieces.cu; the first rows take the
+// place of the last. Systems that are not plain are marked for the general kernel (solve/general.cu).
 #pragma once
 
 #include "solvers/cuda/common/ldlt_elimination.cuh"
@@ -15,17 +16,17 @@ namespace smallbatch {
 
 namespace {
 
-/// The backward error, from the first rows, which are whole, and the triangle `last` that follows them. A loop that is
-/// not unrolled, up to the last columns: the code of the elimination alone fills the instruction cache.
+/// Computes the backward error from the first rows, which are whole, and the triangle `last` that follows them. The
+/// loop is not unrolled until the last columns, because the elimination alone fills the instruction cache.
 template <class T, class L>
 struct JudgedRows {
   using Factor = typename Residual<T>::Factor;
   static constexpr int G = L::lanes, P = L::piece, N = L::size, R = L::rows, quarter = L::quarter, kept = 3 * quarter;
-  static constexpr int at_once = 4, together = 16 / sizeof(Factor);  // columns
+  static constexpr int at_once = 4, together = 16 / sizeof(Factor);  // columns at a time; columns in one access
   static constexpr int last_columns = N - kept;
   static_assert(L::pieces_per_row >= 8 && quarter % 8 == 0 && at_once % P == 0);
 
-  /// The columns from `first` on of the rows that are whole.
+  /// Loads the columns from `first` on, in the rows that are whole.
   template <int Columns>
   static __device__ __forceinline__ void take_rows(int group, int lane, const T* matrix, int first,
                                                    T (&part)[R][Columns]) {
@@ -56,7 +57,7 @@ struct JudgedRows {
     }
   }
 
-  /// Adds all columns but the last ones, which become `rest`: it is all that is needed of the matrix afterwards.
+  /// Adds all columns except the last, which are loaded into `rest`. Afterwards the matrix is not needed any more.
   static __device__ __forceinline__ void add_first(Judgement<T, L, true>& judgement, int group, int lane,
                                                    const T* matrix, const T* last, const Factor* places,
                                                    T (&rest)[R][last_columns]) {
@@ -64,7 +65,7 @@ struct JudgedRows {
     for (int first = 0; first < kept; first += at_once) {
       T part[R][at_once];
       take_rows(group, lane, matrix, first, part);
-      // By symmetry, of the rows `first` .. in the lane's columns.
+      // The rows from `first` on in the lane's columns, which are the wanted columns by symmetry.
       const int place = first < quarter ? first + 2 * quarter : first - quarter;
       const T* const line = matrix + place * N + L::line(0, lane / P) * 8 * P + lane % P;
       const int key = L::key(0, lane / P) ^ L::system_key(group) ^ (place & 4);
@@ -84,8 +85,8 @@ struct JudgedRows {
   }
 };
 
-/// Everything that a warp needs for its tasks; most steps are its functions.
-/// Dense: the upper triangle must equal the lower. Sized: each system has a size of its own.
+/// State of a warp for its tasks; most steps are member functions. Dense: the upper triangle must equal the lower.
+/// Sized: each system has its own size.
 template <class T, bool Dense, bool Sized>
 struct JudgedWork {
   using Plan = PiecesPlan<T, judged_rows, Asked::error>;
@@ -95,8 +96,8 @@ struct JudgedWork {
   static constexpr int G = L::lanes, N = L::size, R = L::rows, quarter = L::quarter, kept = 3 * quarter;
   static_assert(L::split && L::column_pitch >= packed_begin(quarter));
   static_assert(sizeof(Memory::x) + L::systems * sizeof(std::int32_t) <= sizeof(Memory::column));
-  /// Whether the next systems are copied while the last columns are judged. In single precision that code costs more
-  /// than the wait.
+  /// Whether the next systems are copied while the last columns are judged. In single precision, the code for that
+  /// costs more than the wait.
   static constexpr bool ahead = sizeof(T) == sizeof(double);
 
   const Arguments<T>& args;
@@ -110,7 +111,7 @@ struct JudgedWork {
   __device__ __forceinline__ std::int64_t system_of(unsigned task) const { return first_of(task) + group(); }
   __device__ __forceinline__ T* own_matrix() const { return memory.matrix[group()]; }
   __device__ __forceinline__ T* own_rhs() const { return memory.rhs + group() * L::column_pitch; }
-  /// Sizes lie behind `x` in shared memory. The elimination overwrites them.
+  /// Returns the sizes, which lie behind `x` in shared memory. The elimination overwrites them.
   __device__ __forceinline__ std::int32_t* sizes() const {
     return reinterpret_cast<std::int32_t*>(memory.x + L::systems);
   }
@@ -128,9 +129,9 @@ struct JudgedWork {
       stage_pieces<first, end>(source, memory);
     end_group_of_copies();
   }
-  /// Starts to copy the systems of a task, but for their first rows.
+  /// Starts to copy the systems of a task, except for their first rows.
   __device__ __forceinline__ void stage(unsigned task) const {
-    __syncwarp();                            // the last systems are done with
+    __syncwarp();                            // the previous systems are done
     if constexpr (Sized) wait_for_copies();  // the sizes are known
     const T* const from = args.b + system_of(task) * args.b_step;
     if constexpr (Sized)
@@ -141,7 +142,7 @@ struct JudgedWork {
     stage_rows<quarter, kept>(task);
   }
 
-  /// Loads rows that were copied. `odd` becomes nonzero where the triangles differ.
+  /// Loads rows that were copied. `odd` becomes nonzero if the triangles differ.
   template <int first, int end>
   __device__ __forceinline__ void take_rows(T (&a)[R][N], unsigned& odd) const {
     T* const matrix = own_matrix();
@@ -150,7 +151,7 @@ struct JudgedWork {
       visit_columns<first, end, T, L>(matrix, group(), lane(),
                                       [&](int u, int row, const T& value) { odd |= differing_bits(a[u][row], value); });
     } else if (first < kept) {
-      __syncwarp();  // these rows have been read, and what they have above the diagonal
+      __syncwarp();  // these rows have been read, including their elements above the diagonal
       visit_columns<first, end, T, L>(matrix, group(), lane(), [&](int u, int row, T& value) {
         if (u > row / G || lane() > row % G) value = a[u][row];
       });
@@ -160,7 +161,7 @@ struct JudgedWork {
   __device__ __forceinline__ void complete() const {
     if constexpr (Sized) complete_rows<first, end, T, L>(sizes()[group()], group(), lane(), own_matrix());
   }
-  /// The triangle of the last rows takes the place of the right-hand side.
+  /// Stores the triangle of the last rows in place of the right-hand side.
   __device__ __forceinline__ void keep_last(const T (&a)[R][N]) const {
     T* const last = own_rhs();
 #pragma unroll
@@ -171,7 +172,7 @@ struct JudgedWork {
         if (c <= row) last[packed_begin(row) + c] = a[u][kept + c];
       }
   }
-  /// Matrix and right-hand side come into registers; b becomes NaN where the system is not plain.
+  /// Loads the matrix and right-hand side into registers. `b` becomes NaN if the system is not plain.
   __device__ __forceinline__ void take(unsigned task, T (&a)[R][N], T (&b)[R]) const {
     unsigned odd = 0;
     if constexpr (Sized) odd |= static_cast<unsigned>(sizes()[group()] <= 0 || sizes()[group()] > N);
@@ -180,7 +181,8 @@ struct JudgedWork {
     take_rows<kept, N>(a, odd);
 #pragma unroll
     for (int u = 0; u < R; ++u) b[u] = own_rhs()[G * u + lane()];
-    __syncwarp();  // the last quarter has been read, whose place the first takes, and the right-hand sides
+    __syncwarp();  // the last quarter and the right-hand sides have been read: the first quarter takes the place of the
+                   // last
     stage_rows<0, quarter>(task);
     keep_last(a);
     wait_for_groups_but<1>();
@@ -193,12 +195,12 @@ struct JudgedWork {
     odd |= diagonal_far_bits<T, L>(lane(), a);
 #pragma unroll
     for (int u = 0; u < R; ++u) odd |= static_cast<unsigned>(is_far(b[u], Traits<T>::rhs_window));
-    if (odd != 0) b[0] = not_a_number<T>();  // which says so at the end
+    if (odd != 0) b[0] = not_a_number<T>();  // the NaN is noticed at the end
   }
 };
 
-/// Solves and judges what is plain, and marks all others: systems that are not symmetric to the bit, whose numbers lie
-/// far from 1 or that fail. The last task begins where it ends with the batch: some systems are solved twice, alike.
+/// Solves and judges plain systems, and marks all others: systems that are not symmetric to the bit, have numbers far
+/// from 1, or fail. The last task ends with the batch, so some systems are solved twice, with equal results.
 template <class T, bool Dense, bool Sized>
 __global__ void __launch_bounds__(warp_lanes, PiecesPlan<T, judged_rows, Asked::error>::warps)
     judged_rows_kernel(Arguments<T> args) {
@@ -220,14 +222,14 @@ __global__ void __launch_bounds__(warp_lanes, PiecesPlan<T, judged_rows, Asked::
     work.take(task, a, b[0]);
     if constexpr (Sized) {
 #pragma unroll
-      for (int u = 0; u < L::rows; ++u) inverse[u] = 1;  // lest what they were before be kept
+      for (int u = 0; u < L::rows; ++u) inverse[u] = 1;  // so that earlier values are not kept
     }
     factor<L, Plan::turning, Plan::factor_apart, false, Plan::early>(
         work.group(), work.lane(), memory, a, b[0], ReciprocalsInRegisters<T, L>{inverse}, N, args.once);
 #pragma unroll
     for (int u = 0; u < L::rows; ++u) {
       b[0][u] *= inverse[u];
-      now(b[0][u]);  // rounded; the same in all kernels
+      now(b[0][u]);  // rounded here, as in all kernels
     }
     substitute_back<L, Plan::back_apart, false>(work.group(), work.lane(), memory, a, b, args.once);
     const int n = Sized ? args.sizes[system()] : N;
@@ -246,7 +248,7 @@ __global__ void __launch_bounds__(warp_lanes, PiecesPlan<T, judged_rows, Asked::
       args.marks[system()] = plain ? Mark::settled : Mark::unsettled;
     }
     if constexpr (Sized) {
-      __syncwarp();  // what lay in the place of the next sizes has been read
+      __syncwarp();  // the memory that the next sizes take has been read
       work.stage_sizes(static_cast<unsigned>(fresh(static_cast<int>(task))) + gridDim.x);
     }
     const T* const last = work.own_rhs();
@@ -262,7 +264,7 @@ __global__ void __launch_bounds__(warp_lanes, PiecesPlan<T, judged_rows, Asked::
     if constexpr (Work::ahead) {
       if (const auto next = static_cast<unsigned>(fresh(static_cast<int>(task + gridDim.x))); next < args.tasks)
         work.stage(next);
-      now(rest);  // and no earlier
+      now(rest);  // the copies must be started before this
     }
     Judged::add(judgement, memory.x[work.group()], kept, rest);
     double norm_a;

@@ -1,7 +1,7 @@
-// Solutions of packed plain systems of 32 rows by L D L^T with their backward errors, in one pass over A: the triangle
-// stays in shared memory until the answers are judged. Takes matrices that lie at multiples of 16 bytes, with one
-// right-hand side; what is not plain it marks for the general kernel (solve/general.cu). Of whole matrices:
-// solve/pieces_judged.cuh. Private to solvers/cuda.
+// Solves packed plain systems of 32 rows by L D L^T with their backward errors, in one pass over the matrix. The
+// triangle stays in shared memory until the answers are judged. It takes matrices that begin at multiples of 16 bytes,
+// with one right-hand side. Systems that are not plain are marked for the general kernel (solve/general.cu). Whole
+// matrices are in solve/pieces_judged.cuh. Private to solvers/cuda.
 #pragma once
 
 #include "solvers/cuda/common/ldlt_elimination.cuh"
@@ -13,7 +13,7 @@ namespace smallbatch {
 
 namespace {
 
-/// Packed lower triangles as they are.
+/// Layout of packed lower triangles as they are.
 template <class T, int Numbers>
 struct PackedTile : Tile<T, judged_rows, LdltPlan<T, judged_rows>::lanes, false> {
   static constexpr int staged_numbers = Numbers;
@@ -21,7 +21,7 @@ struct PackedTile : Tile<T, judged_rows, LdltPlan<T, judged_rows>::lanes, false>
 template <class T>
 using PackedKept = PackedTile<T, packed_pitch<PackedTile<T, 0>>>;
 
-/// The columns G p .. G p + G - 1 of row G u + lane.
+/// Loads the columns G p .. G p + G - 1 of row G u + lane.
 template <int G, int u, class T>
 __device__ __forceinline__ void kept_row_part(const T* own, int lane, int p, T (&part)[G]) {
   const int row = G * u + lane;
@@ -34,8 +34,8 @@ __device__ __forceinline__ void kept_row_part(const T* own, int lane, int p, T (
   }
 }
 
-/// The backward error. In single precision all columns are known to the compiler: an element is one load, not two under
-/// predicates. In double precision such code would be more than the instruction cache serves.
+/// Computes the backward error. In single precision, the compiler knows all columns, so an element is one load instead
+/// of two under predicates. In double precision, such code would not fit into the instruction cache.
 template <class T, class L>
 struct JudgedPacked {
   using Factor = typename Residual<T>::Factor;
@@ -62,7 +62,7 @@ struct JudgedPacked {
     }
   }
 
-  /// Adds all columns but the last ones, which become `rest`: it is all that is needed of the matrix afterwards.
+  /// Adds all columns except the last, which are loaded into `rest`. Afterwards the matrix is not needed any more.
   static __device__ __forceinline__ void add_first(Judgement<T, L, true>& judgement, int lane, const T* own,
                                                    const Factor* places, T (&rest)[R][last_columns]) {
     if constexpr (known) {
@@ -87,8 +87,8 @@ struct JudgedPacked {
   }
 };
 
-/// Solves and judges what is plain, and marks all others: systems whose numbers lie far from 1 or that fail. The last
-/// task begins where it ends with the batch: some systems are solved twice, alike.
+/// Solves and judges plain systems, and marks all others: systems that have numbers far from 1, or fail. The last task
+/// ends with the batch, so some systems are solved twice, with equal results.
 template <class T>
 __global__ void __launch_bounds__(warp_lanes, PiecesPlan<T, judged_rows, Asked::error>::warps)
     judged_packed_kernel(Arguments<T> args) {
@@ -121,13 +121,13 @@ __global__ void __launch_bounds__(warp_lanes, PiecesPlan<T, judged_rows, Asked::
       b[0][u] = memory.rhs[group() * L::column_pitch + G * u + lane()];
       odd |= static_cast<unsigned>(is_far(b[0][u], Traits<T>::rhs_window));
     }
-    if (odd != 0) b[0][0] = not_a_number<T>();  // which says so at the end
+    if (odd != 0) b[0][0] = not_a_number<T>();  // the NaN is noticed at the end
     factor<L, Plan::turning, Plan::factor_apart, false, Plan::early>(
         group(), lane(), memory, a, b[0], ReciprocalsInRegisters<T, L>{inverse}, L::size, args.once);
 #pragma unroll
     for (int u = 0; u < L::rows; ++u) {
       b[0][u] *= inverse[u];
-      now(b[0][u]);  // rounded; the same in all kernels
+      now(b[0][u]);  // rounded here, as in all kernels
     }
     substitute_back<L, Plan::back_apart, false>(group(), lane(), memory, a, b, args.once);
     const bool plain = !any_of_group<G>(!are_answers(b[0], inverse));
@@ -148,10 +148,10 @@ __global__ void __launch_bounds__(warp_lanes, PiecesPlan<T, judged_rows, Asked::
         L::size, lane(), [&](int row) { return own[packed_begin(row) + row]; }, places, b[0], right);
     T rest[L::rows][Judged::last_columns];
     Judged::add_first(judgement, lane(), own, places, rest);
-    __syncwarp();  // these systems are done with, whose place the next take
+    __syncwarp();  // these systems are done: the next ones take their place
     if (const auto next = static_cast<unsigned>(fresh(static_cast<int>(task + gridDim.x))); next < args.tasks)
       stage(next);
-    now(rest);  // and no earlier
+    now(rest);  // the copies must be started before this
     Judged::add(judgement, places, G * Judged::turns, rest);
     double norm_a;
     const double error = judgement.result(L::size, lane(), norm_a);

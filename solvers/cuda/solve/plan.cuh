@@ -1,4 +1,4 @@
-// The rows of the table (solve/table.hpp) as kernels have them. Private to solvers/cuda/solve.
+// Rows of the table (solve/table.hpp) in the form that kernels use. Private to solvers/cuda/solve.
 #pragma once
 
 #include "core/gpu_plans.cuh"
@@ -13,7 +13,7 @@ namespace {
 template <class T, Family family, int N, Asked What, Arrival arrival = Arrival::pieces>
 struct RowPlan {
   static constexpr SolveRow row = row_of(scalar_type_of<T>, family, N, What, arrival);
-  static constexpr int warps = row.warps.here, warps_elsewhere = row.warps.elsewhere;  // resident_blocks()
+  static constexpr int warps = row.warps.here, warps_elsewhere = row.warps.elsewhere;  // arguments of resident_blocks()
   static constexpr int turning = registers_suffice() ? row.schedule.turning.here : row.schedule.turning.elsewhere;
   static constexpr int factor_apart = registers_suffice() ? row.schedule.apart.here : row.schedule.apart.elsewhere;
   static constexpr bool back_apart =
@@ -21,7 +21,7 @@ struct RowPlan {
   static constexpr bool early = row.schedule.early, signs = row.schedule.signs;
 };
 
-/// The size that most is done for: backward errors, and sizes that differ.
+/// The size with kernels for backward errors and for different sizes.
 constexpr int judged_rows = 32;
 
 template <class T, int N, Asked What>
@@ -34,7 +34,7 @@ struct AsStoredPlan : RowPlan<T, Family::as_stored, N, What, Pieces ? Arrival::p
   using AsStoredPlan::RowPlan::row;
   using L = StoredLayout<T, N, row.lanes, row.shares>;
   static constexpr int least_n = row.first, late = row.schedule.late, place = row.schedule.place;
-  /// Numbers in front of late rows, where bulk copies put what precedes them in their first piece.
+  /// Numbers in front of late rows. Bulk copies put there what precedes the rows in their first piece.
   static constexpr int gap = late > 0 && place > late && !Pieces ? L::piece : 0;
 };
 

@@ -1,7 +1,7 @@
-// Which kernels solve systems of up to 64 rows by L D L^T, and how they are compiled: one table. launch.cpp takes the
-// first row that fits. Kernels are compiled for the rows of their family, and for nothing else.
+// The table of kernels that solve systems of up to 64 rows by L D L^T, and of their compile-time parameters. The first
+// row that fits is taken (launch.cpp). Kernels are compiled only for the rows of their family.
 //
-// A row stands here only if it gains 10 % over the rows below it, at a multiple of 8 or over a range of sizes.
+// A row is listed only if it gains 10 % over the rows below it, at a multiple of 8 or over a range of sizes.
 #pragma once
 
 #include <array>
@@ -14,56 +14,58 @@
 
 namespace smallbatch {
 
-/// Kernel families. The file of that name in solvers/cuda/solve/ says how each one works.
+/// Kernel families. A file with the family's name in solvers/cuda/solve/ says how it works.
 enum class Family { pieces, columns, lanes, as_stored, one_pass, blocks };
 
-/// A call asks for one of these: x and the status; the backward error too; numbers of the pivots too; rcond too.
+/// Numbers that a call asks for. x: x and the status; error: the backward error, too; pivots: the numbers of pivots,
+/// too; everything: rcond, too.
 enum class Asked : unsigned { x = 1, error = 2, pivots = 4, everything = 8 };
-/// Where matrices lie: all of their rows, or packed triangles, at multiples of 16 bytes; the first matrix; or none.
+/// Alignment of matrices to 16 bytes. pieces: all rows, or packed triangles; aligned: the first matrix; anywhere: no
+/// alignment.
 enum class Arrival { pieces, aligned, anywhere };
-/// Systems have one size, sizes of their own, or either.
+/// Sizes of systems: one for all, own sizes, or either.
 enum class Sizes { one, own, any };
 
 constexpr unsigned bit_of(Storage storage) { return 1U << static_cast<unsigned>(storage); }
 constexpr unsigned bit_of(Asked asked) { return static_cast<unsigned>(asked); }
 constexpr unsigned bit_of_sides(int nrhs) { return nrhs == 0 ? 1 : nrhs == 1 ? 2 : 4; }
 
-/// A value for GPUs whose registers suffice for it (core/gpu_plans.cuh), and one for all others.
+/// A value for GPUs with enough registers for it (core/gpu_plans.cuh), and a value for all others.
 template <class V>
 struct HereElsewhere {
   V here, elsewhere;
 };
 
-/// How a kernel is compiled.
+/// Compile-time parameters of a kernel.
 struct Schedule {
-  int late = 0;                                  ///< so many first rows are fetched last,
-  int place = 0;                                 ///< into the place of the rows from here on
-  HereElsewhere<int> turning{0, 0};              ///< slots whose elimination steps are a loop
-  HereElsewhere<int> apart{0, 0};                ///< one step in so many is kept apart from the others; 0: none is
-  HereElsewhere<bool> back_apart{false, false};  ///< whether steps of the substitution back are kept apart
-  bool early = false;                            ///< the next reciprocal is worked out beside the rest of a step
-  bool signs = false;                            ///< signs of pivots are kept in place of their reciprocals
+  int late = 0;                                  ///< number of first rows that are fetched last
+  int place = 0;                                 ///< first row of the rows that they replace
+  HereElsewhere<int> turning{0, 0};              ///< slots with elimination steps that are a loop
+  HereElsewhere<int> apart{0, 0};                ///< one step in this many is kept apart from the others; 0: none
+  HereElsewhere<bool> back_apart{false, false};  ///< whether steps of the back substitution are kept apart
+  bool early = false;                            ///< whether the next reciprocal is computed beside the rest of a step
+  bool signs = false;                            ///< whether signs of pivots are kept in place of their reciprocals
 };
 
 struct SolveRow {
   // systems that it takes
   ScalarType type;
   int first, last;    ///< rows of A
-  unsigned storages;  ///< bits of them, as are the next two
+  unsigned storages;  ///< bits of Storage; `asked` and `sides` are bits, too
   Arrival arrival;
   unsigned asked;
   unsigned sides;
   Sizes sizes;
   // the kernel that takes them
   Family family;
-  int padded;                ///< rows that the kernel has; 0: as many as A
-  int lanes;                 ///< that share a system
-  int shares;                ///< the order of sums is that of so many times more lanes
-  HereElsewhere<int> warps;  ///< that share a multiprocessor, at least
+  int padded;                ///< rows of the kernel; 0: as many as A has
+  int lanes;                 ///< lanes that share a system
+  int shares;                ///< sums are added in the order of this many times more lanes
+  HereElsewhere<int> warps;  ///< warps that a multiprocessor holds at least
   Schedule schedule;
-  const char* gain;  ///< systems per second on an H200 over the rows below; empty: it is not known
+  const char* gain;  ///< gain over the rows below on an H200: 10^6 systems per second, or a ratio; empty: not measured
 
-  /// Whether a launch needs as many systems as a warp takes.
+  /// Returns whether a launch needs at least as many systems as a warp takes.
   [[nodiscard]] constexpr bool needs_whole_task() const {
     return family == Family::pieces || family == Family::columns || family == Family::as_stored;
   }
@@ -81,7 +83,7 @@ struct SolveRequest {
   std::int64_t count;
 };
 
-/// Makes the rows, a line each.
+/// Makes the rows, one per line.
 // clang-format off
 struct SolveTable {
   static constexpr auto f32 = ScalarType::float32, f64 = ScalarType::float64;
@@ -265,14 +267,14 @@ constexpr bool fits(const SolveRow& row, const SolveRequest& request) {
          (!row.needs_whole_task() || request.count >= row.systems());
 }
 
-/// The first row that fits; the last rows take every size.
+/// Returns the first row that fits. The last rows take every size.
 constexpr const SolveRow& choose_row(const SolveRequest& request) {
   for (const SolveRow& row : solve_table)
     if (fits(row, request)) return row;
   return solve_table.back();
 }
 
-/// The row for which a kernel is compiled. It is an error where there is none.
+/// Returns the row that a kernel is compiled for. It is a compile error if there is none.
 consteval const SolveRow& row_of(ScalarType type, Family family, int padded, Asked asked,
                                  Arrival arrival = Arrival::pieces) {
   for (const SolveRow& row : solve_table)
@@ -282,7 +284,8 @@ consteval const SolveRow& row_of(ScalarType type, Family family, int padded, Ask
   throw "no such row";
 }
 
-/// Calls use<constant index>() for `row`, which is one of this family's: so kernels are compiled for these alone.
+/// Calls use<constant index>() for `row`, which must be of this family. Kernels are therefore compiled only for the
+/// family's rows.
 template <class T, Family family, class Use>
 void with_row(const SolveRow& row, Use&& use) {
   [&]<std::size_t... i>(std::index_sequence<i...>) {

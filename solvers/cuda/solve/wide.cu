@@ -1,5 +1,5 @@
-// Systems of more than 64 rows: A = L D L^T, and all that its factors are asked for, by a block for each. Whichever
-// numbers are asked for, one kernel finds them; the residual is computed from A, which is loaded once more.
+// Solves systems of more than 64 rows by A = L D L^T, one block per system, with everything that can be computed from
+// the factors. One kernel computes all wanted numbers. For the residual, A is loaded again.
 #include <algorithm>
 #include <limits>
 
@@ -15,16 +15,16 @@ namespace smallbatch {
 
 namespace {
 
-/// Of a multiprocessor, whose shared memory has room for so many large systems.
+/// Blocks of large systems that fit into the shared memory of a multiprocessor.
 template <class T>
 constexpr int resident_blocks = sizeof(T) == sizeof(float) ? 5 : 3;
 
-/// y 2^exponent, a row of a solution; whether that loses more than a few roundings because T has no numbers that small.
-/// The whole block calls.
+/// Multiplies y, a row of a solution, by 2^exponent. Returns whether that loses more than a few roundings because T has
+/// no numbers that small. The whole block calls.
 template <class T>
 __device__ bool rescale_of_block(T& y, int exponent) {
   constexpr int lowest = -8 * Traits<T>::exponent_bias;
-  const int top = max_of_block(y != 0 ? exponent_of(y) + exponent : lowest);  // of the largest
+  const int top = max_of_block(y != 0 ? exponent_of(y) + exponent : lowest);  // exponent of the largest result
   const T value = y;
   y = scale(value, exponent);
   if (!(top > lowest && top < Traits<T>::mantissa_bits - Traits<T>::exponent_bias)) return false;
@@ -33,13 +33,13 @@ __device__ bool rescale_of_block(T& y, int exponent) {
   return lost > 4 * Traits<T>::eps * norm;
 }
 
-/// What became of the right-hand sides.
+/// Findings about the right-hand sides.
 struct Outcome {
-  bool bad = false, bad_rhs = false;  // of the thread's numbers: x, or b, is not finite
+  bool bad = false, bad_rhs = false;  // x, or b, has a number in this thread that is not finite
   bool tiny = false;                  // a solution has underflowed
 };
 
-/// Solutions for the right-hand sides first .. first + R - 1, as far as there are so many.
+/// Solves right-hand sides first .. first + R - 1, as far as they exist.
 template <int R, class T>
 __device__ __forceinline__ void solve_columns(const Wide<T>& w, int first, Outcome& outcome) {
   const std::int64_t nrhs = w.args.nrhs;
@@ -88,7 +88,7 @@ __device__ __forceinline__ Outcome solve_all(const Wide<T>& w) {
   return outcome;
 }
 
-/// A^-1, of which Y^T is there; whether a number is not finite.
+/// Stores A^-1, computed from Y^T. Returns whether a number is not finite.
 template <class T>
 __device__ __forceinline__ bool store_inverse(const Wide<T>& w) {
   T* const x = w.args.to.x + w.system * w.args.to.x_stride;
@@ -97,18 +97,18 @@ __device__ __forceinline__ bool store_inverse(const Wide<T>& w) {
     if (w.row >= w.rows) return;
     if (w.far) value = scale(value, w.memory.exponent[w.row] + w.memory.exponent[j]);
     bad |= not_finite(value);
-    x[j * w.args.n + w.row] = value;  // the other one of the pair: so do neighbouring threads store side by side
+    x[j * w.args.n + w.row] = value;  // the mirrored element, so that neighbouring threads store next to each other
   });
   return bad;
 }
 
-/// rcond = 1 / (||A||_1 ||A^-1||_1). Where A has no inverse in T although its pivots are positive, it
-/// is singular to working precision: 0.
+/// Stores rcond = 1 / (||A||_1 ||A^-1||_1). If A has no inverse in T although its pivots are positive, A is singular to
+/// working precision and rcond is 0.
 template <class T>
 __device__ __forceinline__ void store_rcond(const Wide<T>& w) {
-  int shift = 0;  // of the largest element of A^-1, where it is far from 1
+  int shift = 0;  // exponent of the largest element of A^-1, if it is far from 1
   if (w.far) {
-    // Of A^-1 >= 1 / a_ii; that of the largest is near enough.
+    // A^-1 has diagonal elements of at least 1 / a_ii; the exponent of the largest 1 / a_ii is near enough.
     shift = max_of_block(w.row < w.rows ? 2 * w.memory.exponent[w.row] : -4 * Traits<T>::exponent_bias);
   }
   double sum = 0;
@@ -125,7 +125,7 @@ __device__ __forceinline__ void store_rcond(const Wide<T>& w) {
   if (w.row == 0) w.args.to.rcond[w.system] = !bad && rcond > 0 ? static_cast<T>(rcond) : T(0);
 }
 
-/// The first pivot that is not positive, counted from 1; 0 where all are.
+/// Returns the first pivot that is not positive, counted from 1; 0 if there is none.
 template <class T>
 __device__ int first_bad_pivot_of_block(const Wide<T>& w) {
   const T inverse = w.row < w.rows ? w.memory.reciprocal[w.row] : T(1);
@@ -144,7 +144,7 @@ __device__ void store_pivot_numbers(const Wide<T>& w) {
   if (w.row == 0) numbers.store(w.args, w.system);
 }
 
-/// The status of a system. The whole block calls.
+/// Returns the status of a system. The whole block calls.
 template <class T>
 __device__ std::int32_t status_of(const Wide<T>& w, bool bad, bool tiny, int bad_pivot) {
   bad = any_of_block(bad || bad_pivot != 0);
@@ -154,7 +154,7 @@ __device__ std::int32_t status_of(const Wide<T>& w, bool bad, bool tiny, int bad
                                      bad ? info_result_not_finite : info_result_underflowed);
 }
 
-/// NaN to x where the system failed, and 0 to what it has no rows and columns for. The whole block calls.
+/// Stores NaN in x if the system failed, and 0 beyond its rows and columns. The whole block calls.
 template <class T>
 __device__ void fill_x(const Wide<T>& w, bool failed) {
   const Arguments<T>& args = w.args;
@@ -171,12 +171,12 @@ __device__ void fill_x(const Wide<T>& w, bool failed) {
   }
 }
 
-/// A system without rows, or with a size that is none.
+/// Stores the answer of a system without rows, or with a size out of range.
 template <class T>
 __device__ void settle_without_rows(Wide<T> w) {
   const Arguments<T>& args = w.args;
   const bool failed = w.rows < 0;
-  w.rows = failed ? args.n : 0;  // for the whole of x
+  w.rows = failed ? args.n : 0;  // so that all of x is filled
   fill_x(w, failed);
   if (w.row != 0) return;
   args.to.info[w.system] = failed ? info_size_out_of_range : 0;
@@ -191,7 +191,7 @@ __device__ void settle_without_rows(Wide<T> w) {
   }
 }
 
-/// Whether the triangles differ, and the status of the input then.
+/// Stores whether the triangles differ and, if so, the status of the input.
 template <class T>
 __device__ void compare_triangles(const Wide<T>& w) {
   const bool differ = w.args.storage == Storage::dense && triangles_differ(w);
@@ -246,7 +246,7 @@ __global__ void __launch_bounds__(block_threads, resident_blocks<T>) wide_ldlt_k
   forget_pivots(args, w.system);
 }
 
-/// The factors, packed by rows, to args.to.x.
+/// Factors systems; the factors, packed by rows, go to args.to.x.
 template <class T>
 __global__ void __launch_bounds__(block_threads, resident_blocks<T>) wide_factor_kernel(Arguments<T> args) {
   __shared__ WideMemory<T> memory;
@@ -257,7 +257,7 @@ __global__ void __launch_bounds__(block_threads, resident_blocks<T>) wide_factor
   factor(w);
   const int bad_pivot = first_bad_pivot_of_block(w);
   if (args.pivot_numbers) store_pivot_numbers(w);
-  // Of A as it is; those of the scaled matrix are powers of two away.
+  // Factors of A as given; those of the scaled matrix differ by powers of two.
   bool overflows = false, underflows = false;
 #pragma unroll 1
   for (int i = w.row / warp_lanes; i < args.n; i += block_warps)
@@ -282,7 +282,7 @@ __global__ void __launch_bounds__(block_threads, resident_blocks<T>) wide_factor
   if (status != 0) forget_pivots(args, w.system);
 }
 
-/// args.a: factors, packed_lower.
+/// Solves with the factors args.a, which are packed_lower.
 template <class T>
 __global__ void __launch_bounds__(block_threads, resident_blocks<T>)
     wide_solve_factored_kernel(Arguments<T> args, const std::int32_t* factors_info) {
@@ -300,7 +300,7 @@ __global__ void __launch_bounds__(block_threads, resident_blocks<T>)
   if (w.row == 0) args.to.info[w.system] = status;
 }
 
-/// All systems but the first ones.
+/// Returns the arguments without the first `first` systems.
 template <class T>
 Arguments<T> without(std::int64_t first, Arguments<T> arguments) {
   const auto skip = [](auto*& array, std::int64_t numbers) {
@@ -316,7 +316,7 @@ Arguments<T> without(std::int64_t first, Arguments<T> arguments) {
   return arguments;
 }
 
-/// A block for each system, in as many launches as it takes. `told`: an array with a number for each matrix.
+/// Launches one block per system, in as many launches as needed. `told` are arrays with one number per matrix.
 template <class T, class... Told>
 cudaError_t launch_blocks(void (*kernel)(Arguments<T>, const Told*...), const Arguments<T>& arguments,
                           cudaStream_t stream, const Told*... told) {

@@ -1,10 +1,10 @@
-// L D L^T of a system in the shared memory of a block, substitutions by its factors, and the inverse. Private to
+// L D L^T of a system in the shared memory of a block, substitution with its factors, and the inverse. Private to
 // solvers/*.cu.
 //
-// A panel's diagonal block is factored by every thread on its own, in registers, which takes no barrier; then each
-// thread has a row of the panel, and then tiles of 4 x 4 of what the panel takes from the columns behind it. The
-// inverse is X = Y D^-1 Y^T, L^T Y = I, Y^T in place of L (N. J. Higham, "Accuracy and Stability of Numerical
-// Algorithms", chapter 14, for why not Y L^T = I).
+// Every thread factors a panel's diagonal block by itself, in registers, which needs no barrier. Then each thread has
+// one row of the panel. Then the threads subtract the panel's products from the columns behind it, in tiles of 4 x 4.
+// The inverse is X = Y D^-1 Y^T with L^T Y = I, and Y^T takes the place of the factor. (N. J. Higham, "Accuracy and
+// Stability of Numerical Algorithms", chapter 14, says why not Y L^T = I.)
 #pragma once
 
 #include "solvers/cuda/solve/wide_system.cuh"
@@ -13,16 +13,16 @@ namespace smallbatch {
 
 namespace {
 
-/// L D L^T in place of the triangle, and 1 / d.
+/// Replaces the triangle by L D L^T, and computes 1 / d.
 template <class T>
 __device__ __forceinline__ void factor(const Wide<T>& w) {
   constexpr int P = panel_columns, S = tile_side;
   const Panels<T> a = w.a;
 #pragma unroll 1
   for (int k0 = 0; k0 < a.rows; k0 += P) {
-    const int first = k0 + P;  // row behind the diagonal block
+    const int first = k0 + P;  // first row behind the diagonal block
     const int i = first + w.row;
-    T l[P][P], c[P];  // [column][row] of the block; the thread's row of the panel
+    T l[P][P], c[P];  // the block as [column][row]; the thread's row of the panel
     unrolled<P>([&](auto k) __attribute__((always_inline)) {
       load_run<k / Panels<T>::piece * Panels<T>::piece>(a.column(k0 + k) + k0, l[k]);
       c[k] = i < a.rows ? a.at(i, k0 + k) : T(0);
@@ -38,7 +38,7 @@ __device__ __forceinline__ void factor(const Wide<T>& w) {
         for (int t = k + 1; t <= m; ++t) l[t][m] = fma(-below, l[k][t], l[t][m]);
         c[m] = fma(-below, c[k], c[m]);
       }
-      // The block itself by way of another place: it may still be read.
+      // The block itself goes to another place first, because it may still be read.
       if (w.row == block_threads - 1) {
         w.memory.reciprocal[k0 + k] = inverse;
         w.memory.diagonal[k][k] = l[k][k];
@@ -48,7 +48,7 @@ __device__ __forceinline__ void factor(const Wide<T>& w) {
     }
     __syncthreads();  // the rows of the panel are complete, and the diagonal block has been read
     if (w.row < P * P) a.at(k0 + w.row % P, k0 + w.row / P) = w.memory.diagonal[w.row / P][w.row % P];
-    // The tiles by columns, so that neighbouring threads have neighbouring rows.
+    // Tiles are numbered by columns, so that neighbouring threads have neighbouring rows.
     const int side = (a.rows - first) / S, tiles = side * (side + 1) / 2;
 #pragma unroll 1
     for (int t = w.row; t < tiles; t += block_threads) {
@@ -79,8 +79,8 @@ __device__ __forceinline__ void factor(const Wide<T>& w) {
   }
 }
 
-/// L y = b, or L^T y = b, in place of R columns of b, panel after panel up to the last, or from the one with row
-/// `begin` back to the first: the thread's row of each in its registers.
+/// Solves L y = b, or L^T y = b, in place for R columns of b. It goes panel by panel to the last, or from the panel
+/// with row `begin` back to the first. Each thread has its row of every column in registers.
 template <int R, bool Transposed, class T>
 __device__ __forceinline__ void substitute(const Wide<T>& w, int begin, T (&y)[R]) {
   constexpr int P = panel_columns;
@@ -90,13 +90,13 @@ __device__ __forceinline__ void substitute(const Wide<T>& w, int begin, T (&y)[R
 #pragma unroll 1
   for (int k0 = begin; Transposed ? k0 >= 0 : k0 < a.rows; k0 += Transposed ? -P : P) {
     T* const right = w.memory.substitution.right[k0 / P % 2];
-    const int place = w.row - k0;  // within the panel
+    const int place = w.row - k0;  // position within the panel
     const bool inside = place >= 0 && place < P;
     if (inside)
 #pragma unroll
       for (int c = 0; c < R; ++c) right[place * R + c] = y[c];
-    __syncthreads();  // the right-hand sides of the panel are there
-    // Warps that are done, or beyond what is known.
+    __syncthreads();  // the right-hand sides of the panel are stored
+    // Warps with rows that are done, or that this panel does not change.
     if (Transposed ? first_of_warp >= k0 + P : first_of_warp + warp_lanes <= k0) continue;
     if (lane < R) {
       T z[P];
@@ -131,10 +131,10 @@ __device__ __forceinline__ void substitute(const Wide<T>& w, int begin, T (&y)[R
         for (int c = 0; c < R; ++c) y[c] = fma(-l[k], solved[k * R + c], y[c]);
     }
   }
-  __syncthreads();  // what was published has been read
+  __syncthreads();  // the published numbers have been read
 }
 
-/// L D L^T y = b, in place of b.
+/// Solves L D L^T y = b in place.
 template <int R, class T>
 __device__ __forceinline__ void solve(const Wide<T>& w, T (&y)[R]) {
   substitute<R, false>(w, 0, y);
@@ -143,7 +143,8 @@ __device__ __forceinline__ void solve(const Wide<T>& w, T (&y)[R]) {
   substitute<R, true>(w, w.a.rows - panel_columns, y);
 }
 
-/// Y^T in place of L, L^T Y = I: row after row from the last one on, because a row needs those above it alone.
+/// Replaces L by Y^T, where L^T Y is the identity. It goes from the last row back, because a row of Y^T needs only
+/// the rows of L at or above it.
 template <class T>
 __device__ __forceinline__ void invert_factor(const Wide<T>& w) {
   constexpr int P = panel_columns;
@@ -159,8 +160,8 @@ __device__ __forceinline__ void invert_factor(const Wide<T>& w) {
   }
 }
 
-/// Calls visit(j, x) for the elements of the thread's row of Y D^-1 Y^T, of which those of a pair are the same bits.
-/// All lanes of a warp call.
+/// Calls visit(j, x) for the elements of the thread's row of Y D^-1 Y^T. Mirrored elements have the same bits. All
+/// lanes of a warp call.
 template <class T, class Visit>
 __device__ __forceinline__ void visit_inverse(const Wide<T>& w, Visit&& visit) {
   constexpr int S = tile_side, piece = Panels<T>::piece;

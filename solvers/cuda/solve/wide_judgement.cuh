@@ -1,4 +1,4 @@
-// How good an answer is, from a lower triangle in the shared memory of a block. Private to solvers/*.cu.
+// Backward errors from a lower triangle in the shared memory of a block. Private to solvers/*.cu.
 #pragma once
 
 #include "solvers/cuda/solve/wide_system.cuh"
@@ -7,8 +7,9 @@ namespace smallbatch {
 
 namespace {
 
-/// The backward error of columns first .. first + C - 1 of x, as common/stored_judgement.cuh has it, from the triangle
-/// of A, which is there: the largest ||r||_1 / ||x||_1, of an inverse the largest of each; and ||A||_1.
+/// Largest norms over columns of x and rows of A, for a backward error like that of common/stored_judgement.cuh. For a
+/// solution, `residual` is the largest ||r||_1 / ||x||_1; for an inverse, `residual` and `solution` are the largest of
+/// each norm. `matrix` is ||A||_1.
 struct Largest {
   double residual = 0, solution = 0, matrix = 0;
 };
@@ -38,7 +39,7 @@ __device__ __forceinline__ void judge_columns(const Wide<T>& w, int first, doubl
     norm[c] = abs(value);
     residual[c] = Residual<T>(with_factors(right, a_factor, factor));
   }
-  __syncthreads();  // the columns are there
+  __syncthreads();  // the columns are stored
   double sum = 0;
   if (mine) {
     const T* const own_column = w.a.column(w.row);
@@ -50,7 +51,7 @@ __device__ __forceinline__ void judge_columns(const Wide<T>& w, int first, doubl
       for (int c = 0; c < C; ++c) residual[c].subtract(value, w.memory.x[c][j]);
     }
   }
-  largest.matrix = max(largest.matrix, sum);  // of the thread's row; all others are the block's
+  largest.matrix = max(largest.matrix, sum);  // sum of the thread's row; the other norms are those of the block
 #pragma unroll
   for (int c = 0; c < C; ++c) {
     const bool counts = first + c < used;
@@ -63,11 +64,11 @@ __device__ __forceinline__ void judge_columns(const Wide<T>& w, int first, doubl
   __syncthreads();  // the columns have been read
 }
 
-/// The backward error of all of x, which is stored.
+/// Returns the backward error of all of x, which is stored already.
 template <class T>
 __device__ __forceinline__ double judge(const Wide<T>& w) {
   const int n = w.rows, columns = w.args.inverse ? n : w.args.nrhs;
-  double a_factor = 1, x_factor = 1;  // powers of two, which cancel
+  double a_factor = 1, x_factor = 1;  // powers of two, which cancel in the result
   if constexpr (sizeof(T) == sizeof(double)) {
     a_factor = power_of_two<double>(normalizing_exponent(max_of_block(w.row < n ? abs(w.a.at(w.row, w.row)) : T(0))));
     if (w.args.inverse)

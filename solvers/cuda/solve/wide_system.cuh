@@ -1,10 +1,10 @@
-// A system of more than 64 rows in the shared memory of a block: where it lies, how it gets there, reductions over the
-// block. Private to solvers/*.cu.
+// A system of more than 64 rows in the shared memory of a block: its layout, loading it, and reductions over the block.
+// Private to solvers/*.cu.
 //
-// A block of 128 threads <-> a system, a thread <-> a row. The lower triangle lies in panels of 8 columns each, column
-// after column: threads of neighbouring rows read neighbouring numbers, of a column 16 bytes at a time, and so do
-// threads of neighbouring columns that read along a row, because of the padding between columns. n is padded to whole
-// panels with identity rows.
+// A block of 128 threads has one system, and a thread has one row. The lower triangle lies in panels of 8 columns,
+// column after column. Threads of neighbouring rows therefore read neighbouring numbers. Threads read 16 bytes of a
+// column at a time. Threads of neighbouring columns that read along a row do so without bank conflicts, because of the
+// padding between columns. Identity rows pad n to whole panels.
 #pragma once
 
 #include <type_traits>
@@ -17,32 +17,32 @@ namespace {
 
 constexpr int block_threads = max_system_size, block_warps = block_threads / warp_lanes;
 constexpr int panel_columns = 8, tile_side = 4;
-constexpr int together = 8;  // right-hand sides that are solved, where there are several
+constexpr int together = 8;  // right-hand sides that are solved at a time, if there are several
 
 constexpr int padded_rows(int n) { return (n + panel_columns - 1) / panel_columns * panel_columns; }
 
-/// A lower triangle in shared memory, with the upper ones of its diagonal blocks.
+/// A lower triangle in shared memory. Its diagonal blocks have their upper triangles, too.
 template <class T>
 struct Panels {
-  static constexpr int piece = 16 / sizeof(T), padding = piece;  // numbers in a 16-byte access; between columns
+  static constexpr int piece = 16 / sizeof(T), padding = piece;  // numbers in a 16-byte access; numbers between columns
   T* first;
-  int rows;  // padded
+  int rows;  // rows after padding
 
   static constexpr int size(int rows) {
     const int panels = rows / panel_columns;
     return panel_columns * panels * (rows + padding) - panel_columns * panel_columns / 2 * panels * (panels - 1);
   }
-  /// Where element (0, column) would lie.
+  /// Returns the address that element (0, column) would have.
   [[nodiscard]] __device__ __forceinline__ T* column(int j) const {
     const int before = j & ~(panel_columns - 1);
     return first + before * (rows + padding) - before * (before - panel_columns) / 2 +
            (j - before) * (rows - before + padding) - before;
   }
-  /// j <= i, or both in one diagonal block.
+  /// Returns element (i, j), with j <= i, or with both in one diagonal block.
   [[nodiscard]] __device__ __forceinline__ T& at(int i, int j) const { return column(j)[i]; }
 };
 
-/// Numbers in 16-byte accesses; from `First` on.
+/// Loads numbers in 16-byte accesses, from `First` on.
 template <int First = 0, int Count, class T>
 __device__ __forceinline__ void load_run(const T* from, T (&to)[Count]) {
   constexpr int piece = Panels<T>::piece;
@@ -67,7 +67,7 @@ __device__ __forceinline__ void store_run(const T (&from)[Count], T* to) {
 
 // Reductions over the block; all threads call.
 
-/// Of each warp; the reductions share it.
+/// Results of each warp; the reductions share this memory.
 union Parts {
   double of_double[block_warps];
   float of_float[block_warps];
@@ -83,9 +83,9 @@ template <class V, class Join>
 __device__ __forceinline__ V joined(V of_warp, Join&& join) {
   __shared__ Parts memory;
   V* const parts = parts_of<V>(memory);
-  __syncthreads();  // the last reduction has been read
+  __syncthreads();  // the previous reduction has been read
   if (threadIdx.x % warp_lanes == 0) parts[threadIdx.x / warp_lanes] = of_warp;
-  __syncthreads();  // all parts are there
+  __syncthreads();  // all parts are stored
   V all = parts[0];
 #pragma unroll
   for (int w = 1; w < block_warps; ++w) all = join(all, parts[w]);
@@ -101,38 +101,38 @@ __device__ V max_of_block(V value) {
 }
 __device__ bool any_of_block(bool value) { return __syncthreads_or(static_cast<int>(value)) != 0; }
 
-/// What a block keeps of a system besides its triangle.
+/// Data of a system that a block keeps besides its triangle.
 template <class T>
 struct alignas(16) WideMemory {
-  static constexpr int judged_together = sizeof(T) == sizeof(float) ? 4 : 1;  // columns of x
+  static constexpr int judged_together = sizeof(T) == sizeof(float) ? 4 : 1;  // columns of x that are judged at a time
   struct Substitution {
-    T right[2][panel_columns * together];             // of a panel's rows: published by their threads
-    T solved[block_warps][panel_columns * together];  // and solved, by each warp for itself
+    T right[2][panel_columns * together];             // a panel's rows, published by their threads
+    T solved[block_warps][panel_columns * together];  // the solved rows, computed by each warp for itself
   };
   T reciprocal[block_threads];  // 1 / d
   short exponent[block_threads];
-  // Here, not in registers.
-  double norm;  // ||A||_1 2^-norm_exponent, where it is wanted
+  // In shared memory, to save registers.
+  double norm;  // |A||_1 2^-norm_exponent, if it is wanted
   int norm_exponent;
-  std::int32_t of_input;  // the status of the input, where its triangles differ
+  std::int32_t of_input;  // the status of the input, if its triangles differ
   bool differ;
   union {
-    T diagonal[panel_columns][panel_columns];  // block of a panel: [column][row]
+    T diagonal[panel_columns][panel_columns];  // diagonal block of a panel as [column][row]
     Substitution substitution;
     typename Residual<T>::Factor x[judged_together][block_threads];
   };
 };
 
-/// What all steps share: a system, and whose work a thread does.
+/// A system and the thread's row in it, as all steps use them.
 template <class T>
 struct Wide {
   const Arguments<T>& args;
   std::int64_t system;
   Panels<T> a;
   WideMemory<T>& memory;
-  int rows;  // n of the system, which args.n may be more than
-  int row;   // the thread's
-  bool far;  // it is scaled
+  int rows;  // n of the system; args.n may be larger
+  int row;   // row of the thread
+  bool far;  // whether the system is scaled
 
   [[nodiscard]] __device__ int columns_of_x() const { return args.inverse ? args.n : args.nrhs; }
   [[nodiscard]] __device__ int lane() const { return row % warp_lanes; }
@@ -142,11 +142,11 @@ struct Wide {
   }
 };
 
-/// The lower triangle, from global memory.
+/// Loads the lower triangle from global memory.
 template <class T>
 __device__ void load_triangle(const Wide<T>& w) {
   const int n = w.rows;
-  // The copies go row by row.
+  // Copies go row by row.
 #pragma unroll 2
   for (int i = w.row / warp_lanes; i < n; i += block_warps) {
     const T* const from = w.row_of_a(i);
@@ -164,7 +164,7 @@ __device__ void load_triangle(const Wide<T>& w) {
   __syncthreads();  // the triangle is complete
 }
 
-/// Whether a bit of the triangles of a dense matrix differs.
+/// Returns whether the triangles of a dense matrix differ in a bit.
 template <class T>
 __device__ bool triangles_differ(const Wide<T>& w) {
   const int n = w.rows;
@@ -179,7 +179,7 @@ __device__ bool triangles_differ(const Wide<T>& w) {
   return any_of_block(bits != 0);
 }
 
-/// ||A||_1 of the triangle, in double precision.
+/// Computes ||A||_1 from the triangle, in double precision.
 template <class T>
 __device__ void find_norm(const Wide<T>& w) {
   const int n = w.rows;
@@ -198,14 +198,15 @@ __device__ void find_norm(const Wide<T>& w) {
   }
 }
 
-/// D A D, D where the diagonal is far from 1; of factors, whose L it becomes instead, too.
+/// Scales the triangle to D A D, if the diagonal is far from 1. With `Factors`, the triangle holds factors, and becomes
+/// those of D A D. Returns whether it was scaled.
 template <bool Factors, class T>
 __device__ bool scale_triangle(const Wide<T>& w) {
   const bool mine = w.row < w.rows;
   const T diagonal = mine ? w.a.at(w.row, w.row) : T(1);
   if (!any_of_block(far_bits(diagonal) != 0)) return false;
   w.memory.exponent[w.row] = static_cast<short>(diagonal > 0 ? -(exponent_of(diagonal) >> 1) : 0);
-  __syncthreads();  // the exponents are there
+  __syncthreads();  // the exponents are stored
   if (mine) {
     const T power = power_of_two<T>(w.memory.exponent[w.row]);
 #pragma unroll 1
@@ -221,7 +222,7 @@ __device__ bool scale_triangle(const Wide<T>& w) {
 
 extern __shared__ uint4 block_memory[];
 
-/// The block's system.
+/// Returns the block's system.
 template <class T>
 __device__ Wide<T> block_system(const Arguments<T>& args, WideMemory<T>& memory) {
   const int rows = rows_of(args, blockIdx.x);
