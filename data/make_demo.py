@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
 """Writes demo.h5, the problem file of scripts/demo: one set of each kind.
 
-/solve/kriging: 128 systems of 32, single precision, lower triangles. Each is one patch of a map: 32 stations at
-random places in the unit square measure a smooth landscape f(x, y), with noise. Interpolation by a Gaussian process
-(kriging) needs the weights w of (K + s^2 I) w = z, where K_ij = (1 + d) exp(-d), d = sqrt(3) |r_i - r_j| / 0.5, is
-the Matern 3/2 covariance of two stations, s = 0.2 the noise and z what the stations measured. The condition numbers
-lie between 350 and 500.
+/solve/kriging: 128 systems with n = 32, single precision, lower triangles. Each system is one patch of a map. 32
+stations at random places in the unit square measure a smooth landscape f(x, y), with noise. Interpolation by a Gaussian
+process (kriging) needs the weights w of (K + s^2 I) w = z. K is the Matern 3/2 covariance of two stations:
+K_ij = (1 + d) exp(-d), d = sqrt(3) |r_i - r_j| / 0.5. s = 0.2 is the noise, and z are the measured values. The condition
+numbers lie between 350 and 500.
 
-/potential/water: the charges of water_cluster.pqr on a lattice of 48 x 48 x 48 points, 0.35 angstrom apart, centred
-on the cluster; in volt.
+/potential/water: the charges of water_cluster.pqr on a lattice of 48 x 48 x 48 points, in volt. The points are 0.35
+angstrom apart, and the lattice is centred on the cluster.
 
-/pair_energy/water: the same charges; the energy between the first ten molecules and the others, in kcal/mol.
+/pair_energy/water: the same charges. It asks for the energy between the first ten molecules and the others, in kcal/mol.
 
-/correlation/array: 16 antennas in a row, 32 channels of 64 samples, int8: two sources of noise, which reach one antenna 0.02
-and 0.11 of a channel's turn after the one before it, and noise of each antenna's own.
+/correlation/array: 16 antennas in a row, 32 channels of 64 samples, int8. Each antenna has its own noise. Two sources of
+noise reach each antenna 0.02 and 0.11 of a channel's turn later than the antenna before it.
 
 Needs numpy and h5py. Usage: make_demo.py [OUTPUT]; the seed is fixed.
 """
@@ -37,7 +37,7 @@ def kriging():
     place = random.random((PATCHES, STATIONS, 2))
     distance = np.sqrt(((place[:, :, None] - place[:, None]) ** 2).sum(-1)) * np.sqrt(3) / LENGTH
     covariance = (1 + distance) * np.exp(-distance) + NOISE**2 * np.eye(STATIONS)
-    # Noise from sums of uniform numbers: the stream of uniforms is the same in every version of numpy.
+    # Noise is made of sums of uniform numbers, because every version of numpy has the same uniform numbers.
     noise = NOISE * (random.random((PATCHES, STATIONS, 12)).sum(-1) - 6)
     measured = landscape(place[..., 0], place[..., 1]) + noise
     rows, columns = np.tril_indices(STATIONS)

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Writes water_cluster.pqr: (H2O)20, a pentagonal dodecahedron of TIP3P water.
 
-The oxygens are the 20 corners of a regular dodecahedron with edges of 2.75 angstrom, the O-O distance in ice, as in
-the small cage of gas clathrates. Each of the 30 edges is a hydrogen bond and carries one hydrogen; the other 10 point
-outwards, one per water at most. Which oxygen owns the hydrogen of an edge is the first assignment that a search in
-fixed order finds. Every molecule keeps the rigid geometry of TIP3P (Jorgensen et al., J. Chem. Phys. 79, 926 (1983))
-and is turned so that its hydrogens point along their edges as well as they can. The radius of O is half of 2^(1/6)
-sigma; H has no Lennard-Jones radius in this model.
+The oxygens are the 20 corners of a regular dodecahedron, as in the small cage of gas clathrates. Its edges are 2.75
+angstrom long, the O-O distance in ice. Each of the 30 edges is a hydrogen bond and carries one hydrogen. The other 10
+hydrogens point outwards, at most one per water. A search in fixed order decides which oxygen owns the hydrogen of an
+edge; its first result is taken. Every molecule keeps the rigid geometry of TIP3P (Jorgensen et al., J. Chem. Phys. 79,
+926 (1983)). It is turned so that its hydrogens point along their edges as well as possible. The radius of O is half of
+2^(1/6) sigma; H has no Lennard-Jones radius in this model.
 
 Usage: make_water_cluster.py [OUTPUT]; the output is the same every time.
 """

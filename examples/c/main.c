@@ -1,12 +1,12 @@
-/* Solves a thousand small systems and evaluates the potential of two ions, from and to host memory, by what the machine
- * has: a GPU, or all cores. Prints what came out, and ends with 1 where it is not what is known beforehand. C99. */
+/* Solves a thousand small systems and evaluates the potential of two ions. All arrays lie in host memory. A GPU
+ * computes if the machine has one, otherwise all cores. Prints the answers, and ends with 1 if they are wrong. C99. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include <smallbatch.h>
 
-/* A = tridiagonal (-1, 2 + 1/(k+1), -1) of system k, and b = A (1, 1, ..., 1): every x is 1. */
+/* System k has A = tridiagonal (-1, 2 + 1/(k+1), -1) and b = A (1, 1, ..., 1), so every x is 1. */
 static int solve(smallbatch_handle handle) {
   enum { count = 1000, n = 24 };
   double* a = calloc((size_t)count * n * n, sizeof(double));
@@ -25,7 +25,7 @@ static int solve(smallbatch_handle handle) {
       for (int j = 0; j < n; ++j) {
         const double element = i == j ? 2 + 1.0 / (k + 1) : abs(i - j) == 1 ? -1 : 0;
         if (j <= i) a[(k * n + i) * n + j] = element; /* the lower triangle is enough */
-        x[k * n + i] += element;                      /* b, which x takes the place of */
+        x[k * n + i] += element;                      /* b; the solution x replaces it */
       }
 
   smallbatch_systems_init(&systems, SMALLBATCH_FLOAT64, SMALLBATCH_HOST, n, 1, count);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""From an SDF file to the charges of its molecules, and to a problem file that asks for maps of their potential: what
-README.md explains, in Python.
+"""Computes the charges of molecules from an SDF file, and writes a problem file that asks for maps of their potential.
+README.md explains the method.
 
 Usage: charge_equilibration.py MOLECULES.sdf PARAMETERS.txt PROBLEMS.h5 && smallbatch run PROBLEMS.h5 -o MAPS.h5
 """
@@ -13,11 +13,11 @@ from rdkit import Chem
 
 if len(sys.argv) != 4:
     sys.exit(__doc__)
-molecules = list(Chem.SDMolSupplier(sys.argv[1], sanitize=False, removeHs=False))  # with the bonds of the file
+molecules = list(Chem.SDMolSupplier(sys.argv[1], sanitize=False, removeHs=False))  # keeps the bonds of the file
 lines = [line.split() for line in open(sys.argv[2]) if line.strip() and line[0] != "#"]
 kappa, parameters = float(lines[0][1]), {(key, int(order)): (float(A), float(B)) for key, order, A, B in lines[1:]}
 
-# K y = r of each molecule, in a corner of the identity; y[0] is 0, for what the other charges leave (equilibration.hpp)
+# K y = r for each molecule, padded with the identity. y[0] is 0; charge 0 follows from the others (equilibration.hpp).
 K, r = np.tile(np.eye(32), (len(molecules), 1, 1)), np.zeros((len(molecules), 32))
 for k, molecule in enumerate(molecules):
     n, bonds = molecule.GetNumAtoms(), Chem.GetAdjacencyMatrix(molecule, useBO=True).max(axis=1)

@@ -1,27 +1,29 @@
 // Charges of the atoms of a molecule by electronegativity equalization (W. J. Mortier, S. K. Ghosh, S. Shankar, J. Am.
-// Chem. Soc. 108, 4315 (1986)): charge flows between the n sites until the energy
+// Chem. Soc. 108, 4315 (1986)). Charge flows between the n sites until this energy is minimal:
 //     E(q) = sum_i (A_i q_i + B_i q_i^2 / 2) + sum_{i<j} kappa q_i q_j / R_ij,        sum_i q_i = Q
-// is the least, with the electronegativity A_i and hardness B_i of a site and its distances R_ij from the others. With
-// J_ii = B_i and J_ij = kappa / R_ij that is: J q + A = mu 1, the same electronegativity mu everywhere, and 1^T q = Q.
 //
-// With mu among the unknowns the matrix is bordered by ones, and not positive definite. So the constraint is used up:
+// Site i has the electronegativity A_i and the hardness B_i; R_ij is the distance of two sites. With J_ii = B_i and
+// J_ij = kappa / R_ij the minimum has J q + A = mu 1 and 1^T q = Q, with the same electronegativity mu everywhere.
+//
+// With mu among the unknowns the matrix has a border of ones and is not positive definite. So the constraint is
+// eliminated:
 //     q_0 = Q - sum_{i>0} q_i,   or   q = Q e_0 + Z y,   y = (q_1, ..., q_{n-1}),   Z = [-1^T; I].
-// The columns of Z sum to zero. E is then least where its gradient Z^T (J q + A) is zero:
+// The columns of Z sum to zero. E is minimal where its gradient Z^T (J q + A) is zero:
 //     K y = r,   K_ij = J_ij + J_00 - (J_i0 + J_0j),   r_i = A_0 - A_i - Q (J_i0 - J_00),        i, j = 1, ..., n - 1.
-// K = Z^T J Z is symmetric, and positive definite exactly where E has one least point. Where it is not, there is no
-// equilibrium: along some z whose charges sum to zero E does not rise. The solver's status k, "pivot k is not
-// positive", says so. Two sites come to that at R = 2 kappa / (B_0 + B_1), closer than bonds are.
+// K = Z^T J Z is symmetric. It is positive definite exactly if E has one minimum. Otherwise there is no equilibrium: E
+// does not rise along some z whose charges sum to zero. The solver then returns status k, "pivot k is not positive".
+// For two sites this happens at R = 2 kappa / (B_0 + B_1), which is shorter than any bond.
 //
-// The Schur complement of the bordered matrix needs two solutions, and J positive definite, which is more than the
-// molecule needs:
+// The Schur complement of the bordered matrix is an alternative. It needs two solutions and a positive definite J,
+// which is more than the molecule needs:
 //     J u = -A,   J v = 1,   q = u + mu v,   mu = (Q - 1^T u) / 1^T v.
-// J may be made so. c 1 1^T adds c Q^2 / 2 to E, the same for all q that are allowed, so J + c 1 1^T has the same
-// answer. Where K is positive definite, J + c 1 1^T is, too, for every c above -1 / (1^T J^-1 1); where K is not, for
-// no c. But c would have to be chosen, and K has none: it cancels.
+// J + c 1 1^T may be positive definite where J is not. This term adds c Q^2 / 2 to E for all allowed q, so the answer
+// stays. If K is positive definite, so is J + c 1 1^T for every c above -1 / (1^T J^-1 1); otherwise for no c. But c
+// would have to be chosen, and K does not depend on c.
 //
-// A batch has one shape, so each molecule gets `site_capacity` rows, one for each site it could have. Rows of site 0
-// and of sites that are not there are those of the identity, with 0 on the right. Elimination by rows that are zero but
-// for their pivot of 1 takes exact zeros from all others, so K's part has the numbers that it would have alone.
+// All systems of a batch have one shape. So each molecule gets `site_capacity` rows, one for each site it could have.
+// Rows of site 0 and of missing sites are rows of the identity with right-hand side 0. Such a row contributes exact
+// zeros to the elimination of all others, so K's part has the numbers that it would have alone.
 #pragma once
 
 #include <cmath>
@@ -37,12 +39,12 @@ struct SiteBatch {
   const std::int64_t* offset = nullptr;       ///< (count + 1)
   const double* position = nullptr;           ///< (sites, 3), angstrom
   const double* electronegativity = nullptr;  ///< A (sites)
-  const double* hardness = nullptr;           ///< B (sites); NaN where it is not known, as A
+  const double* hardness = nullptr;           ///< B (sites); NaN if unknown, as in A
   const double* net_charge = nullptr;         ///< Q (count), e
   double kappa = 0;
 };
 
-// Functions that host and device both call: nvcc compiles what is constexpr for both (--expt-relaxed-constexpr).
+// Host and device both call these functions. With --expt-relaxed-constexpr nvcc compiles constexpr functions for both.
 
 template <class T>
 constexpr T distance(const T* a, const T* b) {
@@ -50,12 +52,12 @@ constexpr T distance(const T* a, const T* b) {
   return std::sqrt(x * x + y * y + z * z);
 }
 
-/// J of two sites, counted over the batch.
+/// Element J_ij; i and j count the sites of the batch.
 constexpr double interaction(const SiteBatch& sites, std::int64_t i, std::int64_t j) {
   return i == j ? sites.hardness[i] : sites.kappa / distance(sites.position + 3 * i, sites.position + 3 * j);
 }
 
-/// Element (row, column) of a molecule's matrix: K, and the identity around it.
+/// Element (row, column) of a molecule's matrix: K, padded with the identity.
 constexpr double matrix_element(const SiteBatch& sites, std::int64_t molecule, int row, int column) {
   const std::int64_t first = sites.offset[molecule], n = sites.offset[molecule + 1] - first;
   if (row == 0 || column == 0 || row >= n || column >= n) return row == column ? 1 : 0;
@@ -63,7 +65,7 @@ constexpr double matrix_element(const SiteBatch& sites, std::int64_t molecule, i
          (interaction(sites, first + row, first) + interaction(sites, first + column, first));
 }
 
-/// r, and zeros around it.
+/// Element of r, padded with zeros.
 constexpr double rhs_element(const SiteBatch& sites, std::int64_t molecule, int row) {
   const std::int64_t first = sites.offset[molecule], n = sites.offset[molecule + 1] - first;
   if (row == 0 || row >= n) return 0;
@@ -71,8 +73,8 @@ constexpr double rhs_element(const SiteBatch& sites, std::int64_t molecule, int 
          sites.net_charge[molecule] * (interaction(sites, first + row, first) - interaction(sites, first, first));
 }
 
-/// Charges of a molecule's sites from its solution x (site_capacity): y, and before it what y leaves of Q. They sum to
-/// Q but for the rounding of this sum.
+/// Stores the charges of a molecule's sites from its solution x (site_capacity): q_0 = Q - sum_i y_i, then y. The
+/// charges sum to Q, except for the rounding of this sum.
 constexpr void store_charges(const SiteBatch& sites, std::int64_t molecule, const double* x, double* charge) {
   const std::int64_t first = sites.offset[molecule], n = sites.offset[molecule + 1] - first;
   double others = 0;

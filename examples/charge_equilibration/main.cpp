@@ -1,4 +1,4 @@
-// From an SDF file to the charges of its molecules and maps of their potential.
+// Reads an SDF file, computes the charges of its molecules, and writes maps of their potential.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -24,11 +24,11 @@ using namespace charge_equilibration;
 constexpr const char* usage =
     "usage: charge_equilibration MOLECULES.sdf PARAMETERS.txt -o MAPS.h5 [options]\n"
     "  -o, --output FILE   maps of the file's molecules, one time step each, for ParaView\n"
-    "  --charges FILE      the charges as well: molecule,site,element,charge\n"
-    "  --copies N          work on N times as many molecules: copies, slightly moved (1)\n"
+    "  --charges FILE      also write the charges: molecule,site,element,charge\n"
+    "  --copies N          compute N times as many molecules: copies, slightly moved (1)\n"
     "  --points N          points of the maps along each axis (32)\n"
-    "  --margin LENGTH     from the outermost atom to the maps' ends, angstrom (4)\n"
-    "  --device cpu|cuda   (cuda where there is a GPU)\n";
+    "  --margin LENGTH     distance from the outermost atom to the edge of the maps, angstrom (4)\n"
+    "  --device cpu|cuda   what computes (cuda if there is a GPU)\n";
 
 struct Options {
   std::string molecules, parameters, output, charges, device;
@@ -69,17 +69,17 @@ Options parse(const std::vector<std::string>& arguments) {
       refuse(option + " needs a number, not '" + *at + "'.");
     }
   }
-  if (files.size() != 2 || options.output.empty()) refuse("A file of molecules, one of parameters and -o are needed.");
+  if (files.size() != 2 || options.output.empty()) refuse("Give a file of molecules, a file of parameters, and -o.");
   if (options.copies < 1 || options.points < 2 || !(options.margin > 0))
-    refuse("There must be 1 copy, 2 points and a margin above 0 at least.");
+    refuse("--copies must be at least 1, --points at least 2, and --margin above 0.");
   if (!options.device.empty() && options.device != "cpu" && options.device != "cuda")
-    refuse("The device is cpu or cuda.");
+    refuse("--device must be cpu or cuda.");
   options.molecules = files[0];
   options.parameters = files[1];
   return options;
 }
 
-/// The least, the greatest and the mean of each map of a block; NaN where it has no finite value.
+/// Appends minimum, maximum and mean of each map of a block. A map without finite values has NaN.
 void add_statistics(const smallbatch::PotentialBlock<float>& maps, smallbatch::PotentialStatistics& statistics) {
   const auto points = static_cast<std::size_t>(maps.shape.points());
   for (std::size_t map = 0; map < static_cast<std::size_t>(maps.count); ++map) {
@@ -95,7 +95,7 @@ void add_statistics(const smallbatch::PotentialBlock<float>& maps, smallbatch::P
   }
 }
 
-/// The result file with the maps of all molecules of a job.
+/// Writes the result file with the maps of all molecules of a job.
 class MapWriter {
  public:
   MapWriter(const std::string& path, const Job& job) : writer_(path, true) {
@@ -161,7 +161,7 @@ int run(const Options& options) {
   if (on_gpu && !has_gpu)
     throw smallbatch::Error(smallbatch::ErrorKind::no_device, "there is no GPU here, or no CUDA in this program",
                             "--device cuda was asked for", "Take --device cpu.");
-  // A GPU loads its kernels when they are first called.
+  // A GPU loads a kernel at its first call. This call keeps that time out of the measured one.
   if (on_gpu) run_on_gpu(job, [](const auto&) {});
 
   const Job of_all{set, job.shape, job.origin, job.spacing, of_file.count()};

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes molecules.sdf: small molecules and ions, of 2 to 32 atoms with all hydrogens, in three dimensions.
+"""Writes molecules.sdf: small molecules and ions of 2 to 32 atoms, with all hydrogens, in three dimensions.
 
-Each is embedded by RDKit from its SMILES (ETKDG with a fixed seed) and relaxed in its force field MMFF94; bonds are in
-Kekule's form. Made with RDKit 2026.9.1; other versions may place the atoms elsewhere.
+RDKit embeds each molecule from its SMILES (ETKDG with a fixed seed) and relaxes it in the force field MMFF94. Bonds are
+in Kekule's form. The file was made with RDKit 2026.9.1; other versions may place the atoms elsewhere.
 
 Usage: make_molecules.py [OUTPUT]
 """

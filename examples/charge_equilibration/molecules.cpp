@@ -1,5 +1,6 @@
-// SDF (MDL's "CTfile formats"): records that end with $$$$. Of one: its name, two lines of remarks, a line of counts,
-// atoms and bonds in fixed columns, properties to "M  END", and data that are passed over.
+// Reads SDF files (MDL's "CTfile formats"). A record begins with its name, two lines of remarks and a line
+// of counts. Atoms and bonds in fixed columns follow, then properties up to "M  END". Other data are ignored up to
+// $$$$.
 #include "molecules.hpp"
 
 #include <algorithm>
@@ -27,7 +28,7 @@ std::string_view trimmed(std::string_view text) {
 
 bool has_prefix(std::string_view text, std::string_view prefix) { return text.substr(0, prefix.size()) == prefix; }
 
-/// Lines of a text file, and errors that name the last one read.
+/// Reads lines of a text file. Its errors name the last line read.
 class LineReader {
  public:
   explicit LineReader(const std::string& path) : path_(path), file_(path) {
@@ -42,7 +43,7 @@ class LineReader {
     if (!next()) fail("the file ends where " + what + " should be");
   }
   [[nodiscard]] const std::string& line() const { return line_; }
-  /// Columns [begin, begin + width), less the blanks around what is there.
+  /// Returns columns [begin, begin + width) without surrounding blanks.
   [[nodiscard]] std::string_view columns(std::size_t begin, std::size_t width) const {
     const std::string_view all = line_;
     return begin < all.size() ? trimmed(all.substr(begin, width)) : std::string_view{};
@@ -68,7 +69,7 @@ class LineReader {
   int number_ = 0;
 };
 
-/// The formal charge that a code in an atom's line stands for; 4 is a radical.
+/// Returns the formal charge for a code in an atom's line; 4 is a radical.
 double charge_of_code(int code) { return code == 0 || code == 4 ? 0 : 4 - code; }
 
 void read_atoms(LineReader& file, int atoms, Molecule& molecule, std::vector<double>& formal_charge) {
@@ -99,7 +100,7 @@ void read_bonds(LineReader& file, int bonds, Molecule& molecule) {
   }
 }
 
-/// Up to "M  END". Lines "M  CHG" take the place of all charges in atoms' lines.
+/// Reads up to "M  END". If there are lines "M  CHG", they replace all charges of the atoms' lines.
 void read_properties(LineReader& file, std::vector<double>& formal_charge) {
   bool has_charges = false;
   for (file.expect("M  END"); !has_prefix(file.line(), "M  END"); file.expect("M  END")) {
@@ -133,7 +134,8 @@ std::vector<Molecule> read_sdf(const std::string& path) {
       break;
     }
     if (file.columns(33, 6) != "V2000") file.fail("expected a line of counts that ends with V2000");
-    const int atoms = file.number<int>(0, 3, "the number of atoms"), bonds = file.number<int>(3, 3, "that of bonds");
+    const int atoms = file.number<int>(0, 3, "the number of atoms"),
+              bonds = file.number<int>(3, 3, "the number of bonds");
     std::vector<double> formal_charge;
     read_atoms(file, atoms, molecule, formal_charge);
     read_bonds(file, bonds, molecule);

@@ -1,4 +1,4 @@
-// Molecules from an SDF file, and what the equilibration has to know of their atoms.
+// Molecules from an SDF file, and the parameters of their atoms.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +11,16 @@
 
 namespace charge_equilibration {
 
-/// As the file has it.
+/// A molecule as the file has it.
 struct Molecule {
   std::string name;
   std::vector<std::string> element;
-  std::vector<int> highest_bond;  ///< the highest order of an atom's bonds; 1 where it has none
+  std::vector<int> highest_bond;  ///< highest order of each atom's bonds; 1 without bonds
   std::vector<double> position;   ///< (atoms, 3), angstrom
   double net_charge = 0;          ///< the sum of formal charges, e
 };
 
-/// All records of a file of the version V2000, with bonds in Kekule's form. Throws smallbatch::Error naming file and
+/// Reads all records of a file of version V2000 with bonds in Kekule's form. Throws smallbatch::Error with file and
 /// line.
 std::vector<Molecule> read_sdf(const std::string& path);
 
@@ -32,10 +32,11 @@ struct Parameters {
   std::map<std::pair<std::string, int>, Site> site;  ///< by element and highest bond order
 };
 
-/// "kappa K" and lines "element order A B"; # begins a comment. Throws smallbatch::Error naming file and line.
+/// Reads a line "kappa K" and lines "element order A B"; # begins a comment. Throws smallbatch::Error with file and
+/// line.
 Parameters read_parameters(const std::string& path);
 
-/// Arrays for all molecules, one after the other.
+/// Arrays of all molecules, one molecule after the other.
 struct MoleculeSet {
   std::vector<std::int64_t> offset{0};
   std::vector<double> position, electronegativity, hardness, net_charge;
@@ -49,17 +50,17 @@ struct MoleculeSet {
   }
 };
 
-/// Each molecule moved so that the box around its atoms has its centre at 0. Atoms without parameters get NaN, so that
-/// their molecule fails alone, and a sentence in `complaints`. Throws smallbatch::Error for a molecule of more than
-/// site_capacity atoms.
+/// Puts the molecules into one set. Each is moved so that the box around its atoms is centred at 0. Atoms without
+/// parameters get NaN and a sentence in `complaints`, so only their molecule fails. Throws smallbatch::Error for a
+/// molecule of more than site_capacity atoms.
 MoleculeSet make_set(const std::vector<Molecule>& molecules, const Parameters& parameters,
                      std::vector<std::string>& complaints);
 
-/// The set, and after it copies of it until there are `copies`, every coordinate of whose atoms is moved by up to
-/// `displacement` (angstrom), by random numbers that are the same every time.
+/// Returns the set followed by copies of it, `copies` sets in total. Every coordinate of a copy is moved by up to
+/// `displacement` (angstrom). The random numbers are the same in every run.
 MoleculeSet with_copies(const MoleculeSet& set, std::int64_t copies, double displacement);
 
-/// Half the side of the cube around 0 that holds all atoms, angstrom.
+/// Returns half the side of the cube around 0 that holds all atoms, in angstrom.
 double half_extent(const MoleculeSet& set);
 
 }  // namespace charge_equilibration

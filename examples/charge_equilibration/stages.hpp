@@ -1,4 +1,4 @@
-// The stages from sites to potential maps, on the CPU and on the GPU.
+// The stages from positions to potential maps, on the CPU and on the GPU.
 #pragma once
 
 #include <array>
@@ -17,10 +17,10 @@ namespace charge_equilibration {
 
 struct Job {
   const MoleculeSet& molecules;
-  /// Of the maps: one lattice for all molecules, around 0, angstrom.
+  /// One lattice around 0 for the maps of all molecules, in angstrom.
   smallbatch::LatticeShape shape;
   std::array<double, 3> origin{}, spacing{};
-  std::int64_t maps_wanted = 0;  ///< those of the first molecules are handed over
+  std::int64_t maps_wanted = 0;  ///< the maps of this many first molecules are returned
 };
 
 struct StageSeconds {
@@ -29,26 +29,26 @@ struct StageSeconds {
 };
 
 struct Answer {
-  std::vector<double> charge;          ///< (sites), e; NaN where a molecule has no equilibrium
+  std::vector<double> charge;          ///< (sites), e; NaN if the molecule has no equilibrium
   std::vector<std::int32_t> info;      ///< (molecules), as smallbatch/core/systems.hpp defines it
   std::vector<double> backward_error;  ///< (molecules), of the solution
   StageSeconds seconds;
 };
 
-/// Gets the maps that are wanted, V in volt, some molecules at a time in their order.
+/// Receives the wanted maps, V in volt: some molecules at a time, in their order.
 using TakeMaps = std::function<void(const smallbatch::PotentialBlock<float>& maps)>;
 
 Answer run_on_cpu(const Job& job, const TakeMaps& take_maps);
-/// What the current GPU is called; "" where there is none, or the program was built without CUDA.
+/// Returns the name of the current GPU; "" without a GPU, or if the program was built without CUDA.
 std::string gpu_name();
-/// On the current GPU. Between the positions and the charges, the maps and their statuses nothing goes over the bus.
-/// Throws smallbatch::Error (no_device) where the program was built without CUDA.
+/// Runs all stages on the current GPU. Only positions go to it, and only charges, maps and statuses come back. Throws
+/// smallbatch::Error (no_device) if the program was built without CUDA.
 Answer run_on_gpu(const Job& job, const TakeMaps& take_maps);
 
-/// How many molecules' maps are in memory at a time.
+/// Number of molecules whose maps are in memory at a time.
 inline constexpr std::int64_t molecules_per_block = 2048;
 
-/// A block's molecules, with room for what is wanted of their maps.
+/// Returns a block of molecules with memory for their maps.
 inline smallbatch::PotentialBlock<float> map_block(const Job& job, std::int64_t first, std::int64_t count) {
   smallbatch::PotentialBlock<float> block;
   block.shape = job.shape;
@@ -59,14 +59,14 @@ inline smallbatch::PotentialBlock<float> map_block(const Job& job, std::int64_t 
   return block;
 }
 
-/// The same three numbers for each of `count` problems.
+/// Repeats three numbers for each of `count` problems.
 inline std::vector<double> repeated(const std::array<double, 3>& numbers, std::int64_t count) {
   std::vector<double> all(3 * static_cast<std::size_t>(count));
   for (std::size_t i = 0; i < all.size(); ++i) all[i] = numbers[i % 3];
   return all;
 }
 
-/// Seconds since it was made, or since the last call.
+/// Measures seconds since its construction, or since the last call of lap().
 class Clock {
  public:
   double lap() {

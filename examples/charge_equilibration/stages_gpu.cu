@@ -1,5 +1,5 @@
-// All of it on one stream: a kernel writes the matrices, launch_spd_solve solves them, a kernel turns the solutions
-// into the charges of direct_sum, whose maps stay where they are unless they are wanted.
+// All stages run on one stream. A kernel writes the matrices, launch_spd_solve solves them, and a kernel turns the
+// solutions into charges. Then direct_sum computes the maps. Only wanted maps are copied to the host.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -62,7 +62,7 @@ class Stream {
   cudaStream_t stream_ = nullptr;
 };
 
-/// A block of threads per molecule, one column of the matrix for each lane.
+/// One block of threads per molecule, one column of the matrix per lane.
 __global__ void fill_systems(SiteBatch sites, double* a, double* b) {
   const std::int64_t molecule = blockIdx.x;
   const int column = threadIdx.x;
@@ -71,7 +71,7 @@ __global__ void fill_systems(SiteBatch sites, double* a, double* b) {
   if (threadIdx.y == 0) b[molecule * site_capacity + column] = rhs_element(sites, molecule, column);
 }
 
-/// A thread per molecule.
+/// One thread per molecule.
 __global__ void fill_charges(SiteBatch sites, const double* x, double* charge) {
   const std::int64_t molecule = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (molecule < sites.count) store_charges(sites, molecule, x + molecule * site_capacity, charge);
@@ -112,7 +112,7 @@ Answer run_on_gpu(const Job& job, const TakeMaps& take_maps) {
                         hardness.get(), net_charge.get(), set.kappa};
   answer.seconds.copies = clock.lap();
 
-  // The host waits after each stage for the clock alone: the stream keeps them in order.
+  // The stream keeps the stages in order. The host waits after each stage only to measure its time.
   fill_systems<<<static_cast<unsigned>(count), dim3(site_capacity, 8), 0, stream.get()>>>(sites, a.get(), b.get());
   check(cudaGetLastError());
   stream.synchronize();

@@ -1,5 +1,5 @@
-// Solves a thousand small systems and evaluates the potential of two ions, from and to host memory, on all cores.
-// Prints what came out, and ends with 1 where it is not what is known beforehand.
+// Solves a thousand small systems and evaluates the potential of two ions, on all cores. All arrays lie in host memory.
+// Prints the answers, and ends with 1 if they are wrong.
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -12,7 +12,7 @@
 
 namespace {
 
-// A = tridiagonal (-1, 2 + 1/(k+1), -1) of system k, and b = A (1, 1, ..., 1): every x is 1.
+// System k has A = tridiagonal (-1, 2 + 1/(k+1), -1) and b = A (1, 1, ..., 1), so every x is 1.
 double largest_error_of_solutions() {
   constexpr std::int64_t count = 1000;
   constexpr int n = 24;
@@ -36,7 +36,7 @@ double largest_error_of_solutions() {
   solution.info = info.data();
   solution.backward_error = backward_error.data();
 
-  // The processor; {smallbatch::BackendKind::cuda} is the first GPU.
+  // This is the CPU backend; {smallbatch::BackendKind::cuda} is the first GPU.
   const auto solver = smallbatch::make_spd_solver({smallbatch::BackendKind::cpu});
   solver->solve(batch, solution);
   for (std::int64_t k = 0; k < count; ++k)

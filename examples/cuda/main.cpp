@@ -1,6 +1,6 @@
-// Solves small systems and evaluates the potential of charges where a simulation has them: in device memory, on its own
-// stream. Nothing that smallbatch enqueues allocates memory or waits. Ends with 77 where there is no GPU, and with 1
-// where the answers are not what is known beforehand.
+// Solves small systems and evaluates the potential of charges in device memory, on the caller's own stream, as a
+// simulation would. The calls of smallbatch allocate no memory and do not wait. Ends with 77 without a GPU, and with 1
+// if the answers are wrong.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -21,7 +21,7 @@ void check(cudaError_t status) {
   std::exit(1);
 }
 
-// An array of the simulation's.
+// An array that the simulation would have.
 template <class T>
 T* on_device(const std::vector<T>& values) {
   T* array = nullptr;
@@ -54,7 +54,7 @@ int main() {
   cudaStream_t stream = nullptr;
   check(cudaStreamCreate(&stream));
 
-  // 100,000 systems of one matrix, which is stored once: 2 on the diagonal, -1/n elsewhere. b = A (1, 1, ..., 1).
+  // 100,000 systems share one matrix, stored once: 2 on the diagonal, -1/n elsewhere. b = A (1, 1, ..., 1).
   constexpr int n = 16;
   constexpr std::int64_t count = 100000;
   std::vector<float> a(n * n, -1.0F / n);
@@ -72,7 +72,7 @@ int main() {
   void* const solver_memory = workspace_of(smallbatch::spd_workspace_bytes<float>(batch.shape, count, method));
   check(smallbatch::launch_spd_solve(batch, solution, method, solver_memory, stream));
 
-  // One charge of 2 e in the middle of a lattice with a spacing of 1 angstrom, whose points have V = 2/r e/angstrom.
+  // One charge of 2 e lies in the middle of a lattice with a spacing of 1 angstrom. There V = 2/r e/angstrom.
   constexpr int points = 33;
   smallbatch::ChargeBatch charges;
   charges.count = 1;

@@ -1,4 +1,4 @@
-// Writes a problem file that `smallbatch run problems.h5 -o results.h5` takes, and reads it back.
+// Writes a problem file for `smallbatch run problems.h5 -o results.h5`, and reads it back.
 #include <cstdio>
 
 #include <smallbatch/core/error.hpp>
@@ -22,7 +22,7 @@ int main() {
       for (std::size_t i = 0; i < 2; ++i) block.b[2 * k + i] = b[i];
     }
 
-    smallbatch::ProblemWriter writer("problems.h5", true);  // true: may take the place of a file
+    smallbatch::ProblemWriter writer("problems.h5", true);  // true: overwrite an existing file
     writer.add(set);
     writer.write(set, block);
     writer.provenance("made_by", "examples/files");

@@ -1,5 +1,5 @@
-! Solves a thousand small systems and evaluates the potential of two ions, by what the machine has: a GPU, or all cores.
-! Prints what came out, and ends with 1 where it is not what is known beforehand.
+! Solves a thousand small systems and evaluates the potential of two ions. A GPU computes if the machine has one,
+! otherwise all cores. Prints the answers, and ends with 1 if they are wrong.
 program main
   use smallbatch
   implicit none
@@ -20,7 +20,7 @@ program main
 
 contains
 
-  ! A = tridiagonal (-1, 2 + 1/k, -1) of system k, and b = A (1, 1, ..., 1): every x is 1.
+  ! System k has A = tridiagonal (-1, 2 + 1/k, -1) and b = A (1, 1, ..., 1), so every x is 1.
   subroutine solve()
     integer, parameter :: n = 24, count = 1000
     real(c_double), allocatable :: a(:, :, :), b(:, :), x(:, :), backward_error(:)
