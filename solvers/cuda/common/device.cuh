@@ -1,5 +1,5 @@
 // Shared parts of this room's GPU kernels: arguments, exact powers of two, reductions over the lanes of a system, and
-// launches. Private to solvers/*.cu. It is one file because every kernel needs nearly all of it.
+// launches. Private to solvers/*.cu. One file, because every kernel needs nearly all of it.
 //
 // G neighbouring lanes share a system, which is padded with identity rows to N x N, N = 8, 16, 32 or 64. Rows are dealt
 // out in turn: lane l owns the rows G u + l, u = 0 .. N/G - 1. This keeps all lanes busy until the end of an

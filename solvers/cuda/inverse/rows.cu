@@ -4,8 +4,8 @@
 //
 // The lower triangle is swept in the registers of a few lanes. The result takes the place of A in shared memory. It is
 // stored in whole rows, with both triangles from one, and judged on the tensor cores. For the judgement, A is read a
-// second time, from the cache. With 16 rows in single precision, A has stayed beside its inverse instead. It is one
-// file because all of these sizes have the same kernel.
+// second time, from the cache. With 16 rows in single precision, A has stayed beside its inverse instead. One file,
+// because all of these sizes have the same kernel.
 #include "core/gpu_plans.cuh"
 #include "solvers/cuda/common/tile_judgement.cuh"
 #include "solvers/cuda/inverse/sweep.cuh"

@@ -4,8 +4,8 @@
 // The residual R = X A - I is computed on the tensor cores, in twice the precision of the numbers. (R is the transpose
 // of A X - I, because both matrices are symmetric.) Rows of X are left factors; rows of A are transposes of right
 // factors. For floats, products in double precision are exact. For doubles, products of 21-bit halves add up without
-// rounding, as in Residual<double>; three such products make one. It is one file because all ways of reading A and X
-// feed the same products.
+// rounding, as in Residual<double>; three such products make one. One file, because all ways of reading A and X feed
+// the same products.
 #pragma once
 
 #include "solvers/cuda/common/status.cuh"

@@ -1,4 +1,4 @@
-// Repairs matrices that are singular to working precision; SpdOptions::pivot_floor defines the repair. It is one file
+// Repairs matrices that are singular to working precision; SpdOptions::pivot_floor defines the repair. One file,
 // because all of it works on the same matrix in the shared memory of its warp.
 //
 // A warp repairs a system after the requested method has stored its answer. It computes in double precision, whatever T

@@ -1,7 +1,7 @@
 // Solves by A = L D L^T for 32 < n <= 64 in double precision, on tensor cores. A warp keeps the lower triangle of a
 // system in registers as B (B + 1) / 2 blocks of 8 x 8 numbers.
 //
-// It is one file because its parts share the layout of blocks in registers and in shared memory.
+// One file, because its parts share the layout of blocks in registers and in shared memory.
 //
 // A block lies in registers like an accumulator of mma.m8n8k4: two numbers per lane. Row and column 4 q + i of a block,
 // q = 0, 1, are the instruction's row and column 2 i + q. Lane 4 r + j therefore has the elements (row, j) and (row, 4
