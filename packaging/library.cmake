@@ -1,17 +1,18 @@
 # smallbatch_library(<room> DESCRIPTION <text> HEADERS <file>... [ROOMS <room>...] [LIBRARIES <library>...]
 #                    [PKG_CONFIG_LIBRARIES <name>...] [PKG_CONFIG_REQUIRES <package>...] [FOR_C])
 #
-# Makes of the static library smallbatch_<room>, which has its sources by now, a library that others link:
-# - its public headers, as <smallbatch/<room>/<file>>: copies in the build tree, whose includes are written that way too,
-#   so that no folder of this project's is searched for a user's own "core/error.hpp". The copies are what is installed.
-# - a shared library of the same objects, smallbatch_<room>_shared. It takes the place of the static one for users where
-#   BUILD_SHARED_LIBS is ON, and is built as well where there are tests.
-# - the target smallbatch::<room>, in this build and for find_package(); a file for pkg-config, smallbatch-<room>.pc.
+# Turns the static library smallbatch_<room>, which must have its sources by now, into a library that others link:
+# - Its public headers get the names <smallbatch/<room>/<file>>. They are copies in the build tree, and their includes use
+#   these names too. So the compiler never searches a folder of this project for a user's own "core/error.hpp". The copies
+#   are installed.
+# - smallbatch_<room>_shared is a shared library of the same objects. With BUILD_SHARED_LIBS=ON users get it in place of
+#   the static one. It is also built if there are tests.
+# - The target is smallbatch::<room>, in this build and for find_package(). The pkg-config file is smallbatch-<room>.pc.
 #
-# ROOMS: those it stands on. It has linked smallbatch_<other> of them by itself, PUBLIC (PRIVATE where it is FOR_C).
-# LIBRARIES: what else the shared library links; a static one says so itself.
-# PKG_CONFIG_...: what the static library needs, by their names for -l and for pkg-config.
-# FOR_C: for users who may have no C++. Headers are <file>, the library is called libsmallbatch, its package smallbatch.
+# ROOMS: rooms that this one uses. The caller has linked smallbatch_<other> of them, PUBLIC (PRIVATE with FOR_C).
+# LIBRARIES: further libraries that the shared library links. The static library names them itself.
+# PKG_CONFIG_...: libraries that the static library needs, by their names for -l and for pkg-config.
+# FOR_C: for users without C++. Headers are <file>, the library is libsmallbatch, and the package is smallbatch.
 #
 #   add_library(smallbatch_c STATIC potentials.cpp solves.cpp)
 #   target_link_libraries(smallbatch_c
@@ -78,8 +79,8 @@ function(smallbatch_library room)
   file(RELATIVE_PATH prefix /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
   string(REGEX REPLACE "/$" "" prefix ${prefix})
 
-  # Of the two kinds the chosen one is installed; the other one, too, where its component is asked for. Where both are,
-  # the shared library's pkg-config file remains.
+  # The chosen kind is installed. The other kind is installed only if its component is asked for. If both are installed,
+  # the pkg-config file of the shared library remains.
   foreach(kind static shared)
     set(unless_asked EXCLUDE_FROM_ALL)
     if(kind STREQUAL chosen)
@@ -98,7 +99,8 @@ function(smallbatch_library room)
   set_property(GLOBAL APPEND_STRING PROPERTY smallbatch_stands_on "set(smallbatch_stands_on_${room} ${arg_ROOMS})\n")
 endfunction()
 
-# Copies a header, whose includes are written from the project's root, to where users include it from.
+# Copies a header to the place from which users include it. Its includes are relative to the project's root; the copy
+# uses the names of public headers.
 function(smallbatch_public_header source copy)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source})
   file(READ ${source} text)

@@ -1,11 +1,11 @@
-# Spack's recipe: copy it to packages/smallbatch/ of a repository of yours, put the address in `git`, and
+# The Spack recipe. Copy it to packages/smallbatch/ of your own repository, and put the address in `git`. Then run
 # `spack install smallbatch +cuda cuda_arch=90`.
 from spack.package import *
 
 
 class Smallbatch(CMakePackage, CudaPackage):
-    """Many small symmetric positive definite systems and electrostatic potentials of charges: on GPUs and CPUs, from HDF5
-    files and as libraries."""
+    """Solves many small symmetric positive definite systems, and computes electrostatic potentials of charges, on GPUs and
+    CPUs. A program works on HDF5 files; libraries work on arrays."""
 
     # git = "https://..."
     # version("0.2.0", commit="...")
@@ -35,7 +35,7 @@ class Smallbatch(CMakePackage, CudaPackage):
     depends_on("cuda@12:", when="+cuda")
 
     conflicts("%gcc@:11", msg="C++20 is needed")
-    conflicts("platform=darwin", msg="files are read in a sandbox of Linux")
+    conflicts("platform=darwin", msg="the sandbox that reads files needs Linux")
 
     def cmake_args(self):
         arguments = [
