@@ -2,9 +2,9 @@
 #                    [PKG_CONFIG_LIBRARIES <name>...] [PKG_CONFIG_REQUIRES <package>...] [FOR_C])
 #
 # Turns the static library smallbatch_<room>, which must have its sources by now, into a library that others link:
-# - Its public headers get the names <smallbatch/<room>/<file>>. They are copies in the build tree, and their includes use
-#   these names too. So the compiler never searches a folder of this project for a user's own "core/error.hpp". The copies
-#   are installed.
+# - Its public headers get the names <smallbatch/<room>/<file>>. They are copies in the build tree, and their includes
+#   use these names too. So the compiler never searches a folder of this project for a user's own "core/error.hpp". The
+#   copies are installed.
 # - smallbatch_<room>_shared is a shared library of the same objects. With BUILD_SHARED_LIBS=ON users get it in place of
 #   the static one. It is also built if there are tests.
 # - The target is smallbatch::<room>, in this build and for find_package(). The pkg-config file is smallbatch-<room>.pc.
