@@ -1,4 +1,4 @@
-// The exit codes of the command and their meanings. README.md lists them too.
+// The exit codes of the command and their meanings. docs/exit-codes.md lists them too.
 #pragma once
 
 #include <array>
