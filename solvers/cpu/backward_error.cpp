@@ -10,15 +10,15 @@ namespace smallbatch {
 
 namespace {
 
-/// 2^-e for a magnitude of 2^e: exact, and finite for any.
+/// Returns 2^-e for a magnitude of about 2^e. The result is exact, and finite for any magnitude.
 double normalizer_of(double magnitude) {
   int exponent = 0;
   std::frexp(magnitude, &exponent);
   return std::ldexp(1.0, std::min(1020, -exponent));
 }
 
-/// b - sum a x in twice the precision of T, as residual.hpp has it for lanes: of |a|, |x| <= 1. Products are exact or
-/// std::fma's, so no bit depends on whether the compiler fuses.
+/// Sum b - sum a x in twice the precision of T, like that of residual.hpp for lanes; |a|, |x| <= 1. Products are exact
+/// or std::fma's, so no bit depends on whether the compiler fuses.
 template <class T>
 class WideSum;
 template <>
@@ -75,7 +75,7 @@ double backward_error_of(const SpdShape& shape, const T* a, const T* b, const T*
       for (int i = 0; i < n; ++i) magnitude = std::max(magnitude, std::abs(solution(i, c)));
     return magnitude;
   };
-  // The columns of an inverse are scaled alike: its norm is the largest of theirs.
+  // All columns of an inverse are scaled alike, because its norm is the largest of its columns' norms.
   double x_factor = shape.wants_inverse() ? normalizer_of(largest_of(0, n)) : 0;
   double worst = 0, worst_residual = 0, norm_inverse = 0;
   for (int c = 0; c < columns; ++c) {

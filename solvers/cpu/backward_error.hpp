@@ -1,6 +1,6 @@
-// The backward error of one system, from what is stored: every element of A counts as it is, both triangles where both
-// are there. For the few systems whose triangles differ, and those that were repaired; the cpu's inner loops judge the
-// others themselves.
+// The backward error of one system, from stored data. Every stored element of A counts as it is; dense storage has both
+// triangles. Used for the few systems with differing triangles and for repaired systems. The cpu's inner loops judge
+// all others themselves.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace smallbatch {
 
-/// As solvers/spd_solver.hpp defines it, for one system of `shape` whose a and b lie tight; x_distance: from one number
-/// of x to the next. The residual is computed in twice the precision of T.
+/// Returns the backward error that solvers/spd_solver.hpp defines, for one system of `shape`. Its a and b have no gaps;
+/// x_distance is the distance from one number of x to the next. The residual is computed in twice the precision of T.
 template <class T>
 double backward_error_of(const SpdShape& shape, const T* a, const T* b, const T* x, std::int64_t x_distance = 1);
 

@@ -1,16 +1,19 @@
-// What is done to one group of symmetric matrices, one per SIMD lane:
-//     A = L D L^T:  c_ij = a_ij - sum_{k<j} c_ik l_jk,  l_ij = c_ij / d_j,  d_i = a_ii - sum_{k<i} c_ik l_ik;
-//     L z = b,  y = D^-1 z,  L^T x = y;     A^-1 = L^-T D^-1 L^-1;
-// or Gauss-Jordan elimination, or the symmetric sweep. No lane ever sees another.
+// Eliminations of one group of symmetric matrices, one per SIMD lane. The method L D L^T computes
+//
+// - A = L D L^T: c_ij = a_ij - sum_{k<j} c_ik l_jk, l_ij = c_ij / d_j, d_i = a_ii - sum_{k<i} c_ik l_ik;
+// - L z = b, y = D^-1 z, L^T x = y; A^-1 = L^-T D^-1 L^-1.
+//
+// Other methods are Gauss-Jordan elimination and the symmetric sweep. No lane ever depends on another. One file,
+// because all of them share the layout in panels.
 //
 // The lower triangle lies in panels of four rows: element (i, j) is vector panel_begin(i / 4) + 4 j + i % 4. A panel is
-// eliminated at once, in tiles of its four rows by `Columns` columns whose sums stay in registers, so that each
-// vector that is loaded feeds several multiply-adds; what is left of a panel is its c, which becomes l in place when
-// the panel's diagonal block is reached. Rows from n to the end of the last panel exist and are zero. The vectors above
-// the diagonal of a diagonal block are never used.
+// eliminated at once, in tiles of its four rows by `Columns` columns. The sums of a tile stay in registers, so each
+// loaded vector feeds several multiply-adds. A panel first holds its c, which becomes l in place when its diagonal
+// block is reached. Rows from n to the end of the last panel exist and are zero. Vectors above the diagonal of a
+// diagonal block are never used.
 //
-// Every sum has its terms in one order whatever the tiles are (k ascends; in L^-T it descends), so the tiles decide no
-// bit.
+// Every sum has its terms in one order for all tile shapes, so tiles do not change any bit. (The index k ascends; in
+// L^-T it descends.)
 //
 // Compiled once per instruction set, so everything here has internal linkage (kernels_body.hpp says why).
 #pragma once
@@ -33,7 +36,7 @@ constexpr std::int64_t lower_place(int i, int j) {
 }
 constexpr int padded_max = padded(max_system_size);
 
-/// visit(panel) of the panels of n rows; without a loop where the compiler knows n.
+/// Calls visit(panel) for the panels of n rows, without a loop if the compiler knows n.
 template <class Visit>
 __attribute__((always_inline)) inline void for_panels(int n, Visit visit) {
   for (int panel = 0; panel < panel_count(n); ++panel) visit(panel);
@@ -43,11 +46,11 @@ __attribute__((always_inline)) inline void for_panels(std::integral_constant<int
   for_indices(visit, typename FirstIndices<panel_count(Rows)>::Type{});
 }
 
-/// What an elimination tells about A besides its factors.
+/// Pivots of an elimination, and the first bad one.
 template <class L>
 struct Pivots {
   typename L::Vector d[padded_max];
-  typename L::Vector reciprocal[padded_max];  ///< 1 / d; 0 from n on
+  typename L::Vector reciprocal[padded_max];  ///< 1 / d; 0 from index n on
   typename L::Mask first_bad;                 ///< 1 + index of the first pivot that is not positive and finite, or 0
 
   void begin(int n) {
@@ -59,7 +62,7 @@ struct Pivots {
     reciprocal[k] = 1 / pivot;
     return reciprocal[k];
   }
-  /// Once all are taken: looks for bad ones. As integers, positive finite numbers are those from 1 to `largest`.
+  /// Looks for bad pivots after all are taken. As integers, positive finite numbers are those from 1 to `largest`.
   void end(int n) {
     using Mask = typename L::Mask;
     const Mask limit = (Mask)(typename L::Vector{} + L::largest);
@@ -80,7 +83,7 @@ struct Elimination {
   using Vector = typename L::Vector;
   using Mask = typename L::Mask;
 
-  /// c_ij of M rows for j in [j0, j0 + Columns), from those rows of a, by the rows of l with those numbers.
+  /// Computes c_ij of M rows for j in [j0, j0 + Columns), from these rows of a and the rows of l with the numbers j.
   template <int M>
   __attribute__((always_inline)) static void eliminate_tile(const Vector* a, Vector* c, const Vector* l,
                                                             std::int64_t j0) {
@@ -117,7 +120,7 @@ struct Elimination {
       for (int m = 0; m < M; ++m) tile[panel_rows * t + m] = sum[t][m];
   }
 
-  /// The diagonal block of M rows of a: turns the c to its left into l and factors it.
+  /// Turns the c left of the diagonal block of M rows into l, and factors the block.
   template <int M>
   __attribute__((always_inline)) static void factor_diagonal(const Vector* a, Vector* c, std::int64_t row0,
                                                              Pivots<L>& pivots) {
@@ -171,7 +174,7 @@ struct Elimination {
   static constexpr int tile_count(int n) {
     return panel_count(n) + panel_count(n) * (panel_count(n) - 1) / 2 * (panel_rows / Columns);
   }
-  /// L from the lower triangle of A, or over it; before_tile() is called tile_count(n) times on the way.
+  /// Computes L from the lower triangle of A, possibly in place. Calls before_tile() tile_count(n) times on the way.
   template <class Rows, class BeforeTile>
   __attribute__((always_inline)) static void factor(Rows n, const Vector* a, Vector* l, Pivots<L>& pivots,
                                                     BeforeTile&& before_tile) {
@@ -195,7 +198,7 @@ struct Elimination {
     pivots.end(n);
   }
 
-  /// A x = b over b, R columns of x; row i begins at vector i * stride. Rows from n to padded(n) are zero on entry.
+  /// Solves A x = b in place for R columns. Row i begins at vector i * stride. Rows from n to padded(n) must be zero.
   template <int R, class Rows>
   __attribute__((always_inline)) static void substitute(Rows n, const Vector* l, const Pivots<L>& pivots, Vector* x,
                                                         std::int64_t stride) {
@@ -266,7 +269,7 @@ struct Elimination {
     for (; c < columns; ++c) substitute<1>(n, l, pivots, x + c, columns);
   }
 
-  /// y_ij of four rows i from i0 on and `Columns` columns j from j0 on, of Y = L^-T, from the rows below them.
+  /// Computes y_ij for four rows i from i0 on and `Columns` columns j from j0 on. Y is L^-T; the rows below are known.
   static void invert_tile(int i0, int j0, const Vector* l, Vector* y, int width) {
     Vector sum[Columns][panel_rows];
 #pragma GCC unroll 4
@@ -297,11 +300,12 @@ struct Elimination {
       for (int m = 0; m < panel_rows; ++m) to[panel_rows * t + m] = sum[t][m];
   }
 
-  /// The inverse, n x n by rows and exactly symmetric, from the factors. z has room for padded(n)^2 vectors.
+  /// Computes the inverse, n x n by rows and exactly symmetric, from the factors. z has room for padded(n)^2 vectors.
   ///
-  /// X = Y D^-1 Y^T with Y from L^T Y = I, not from Y L^T = I: A X is L D (L^T Y) D^-1 Y^T, so it is L^T Y that has to
-  /// be near I. Where Y L^T is, another square root of A's condition number lies in between (N. J. Higham, "Accuracy
-  /// and Stability of Numerical Algorithms", chapter 14).
+  /// The inverse is X = Y D^-1 Y^T with L^T Y = I, not with Y L^T = I, for the identity matrix. For this X, A X = L D
+  /// (L^T Y) D^-1 Y^T, so L^T Y must be near the identity. If only Y L^T is, an error of another square root of the
+  /// condition number lies in between. (Source: N. J. Higham, "Accuracy and Stability of Numerical Algorithms", chapter
+  /// 14.)
   static void invert(int n, const Vector* l, const Pivots<L>& pivots, Vector* z, Vector* inverse) {
     const int width = padded(n);
     for (int i0 = width - panel_rows; i0 >= 0; i0 -= panel_rows)
@@ -330,8 +334,8 @@ struct Elimination {
         }
   }
 
-  /// Gauss-Jordan elimination of [A | b]. Row i of the reduced matrix lies above the diagonal, as element (j, i), j >
-  /// i, of the lower triangle: there too while A is still symmetric, below the pivot. The pivot rows are not scaled.
+  /// Eliminates [A | b] by Gauss-Jordan. Row i of the reduced matrix lies above the diagonal, as element (j, i), j > i,
+  /// of the lower triangle. Below the pivot, where A is still symmetric, it lies there, too. Pivot rows are not scaled.
   static void gauss_jordan(int n, Vector* a, Pivots<L>& pivots, Vector* x, int columns) {
     pivots.begin(n);
     Vector multiplier[padded_max], row[padded_max];
@@ -354,7 +358,8 @@ struct Elimination {
     pivots.end(n);
   }
 
-  /// The inverse, n x n by rows and exactly symmetric, by n symmetric sweeps that leave -A^-1 over the lower triangle.
+  /// Computes the inverse, n x n by rows and exactly symmetric, by n symmetric sweeps. They leave -A^-1 in place of the
+  /// lower triangle.
   static void sweep(int n, Vector* a, Pivots<L>& pivots, Vector* inverse) {
     pivots.begin(n);
     Vector multiplier[padded_max], row[padded_max];

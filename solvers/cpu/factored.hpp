@@ -1,5 +1,6 @@
-// A group of systems factored, and one solved by factors that are there: the two halves of Group::run, with the factors
-// in the caller's memory in between. There they are those of A as it is; here of the scaled matrix (scale.hpp).
+// Factoring a group of systems, and solving a group with its factors. These are the two halves of Group::run, with the
+// factors in the caller's memory in between. The caller's factors are those of A as given; the factors here are those
+// of the scaled matrix (scale.hpp).
 //
 // Compiled once per instruction set, so everything here has internal linkage (kernels_body.hpp says why).
 #pragma once
@@ -12,7 +13,7 @@
 namespace smallbatch {
 namespace {
 
-/// The factors of A by rows into work.packed, and which of them T has no numbers for.
+/// Writes the factors of A by rows into work.packed, and finds those that are out of the range of T.
 template <class T, int W, int Columns>
 void pack_factors(Group<Workspace<T, W>, Columns>& group) {
   using L = Lanes<T, W>;
@@ -41,13 +42,13 @@ void pack_factors(Group<Workspace<T, W>, Columns>& group) {
   }
 }
 
-/// From A in the caller's memory to its factors there; `used` systems from `first` on.
+/// Factors `used` systems from `first` on, from the caller's memory to the caller's memory.
 template <class T, int W, int Columns>
 void factor_group(Group<Workspace<T, W>, Columns>& group, std::int64_t first, int used, Prefetch<T>& prefetch) {
   using Vector = typename Lanes<T, W>::Vector;
   const LdltTask<T>& task = group.work.task;
   group.input.load(group.work, first, used);
-  group.solve(prefetch);  // there is nothing to solve for
+  group.solve(prefetch);  // factors only, because there are no right-hand sides
   pack_factors(group);
   group.status = group.judge().status();
   group.store(first, used);
@@ -60,7 +61,7 @@ void factor_group(Group<Workspace<T, W>, Columns>& group, std::int64_t first, in
                                  task.factors_step);
 }
 
-/// From the factors and b in the caller's memory to x there.
+/// Solves with the factors and b in the caller's memory, and stores x there.
 template <class T, int W, int Columns>
 void solve_factored_group(Group<Workspace<T, W>, Columns>& group, std::int64_t first, int used) {
   using Mask = typename Lanes<T, W>::Mask;

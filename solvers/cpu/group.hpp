@@ -1,6 +1,6 @@
-// Many small SPD systems on one thread, one system per SIMD lane. A group is W systems that share a vector: element
-// (i, j) of all of them lies in one vector of W lanes, so every step is the same instruction for W systems and no lane
-// ever sees another: a system that fails leaves its neighbours alone, and its result does not depend on its lane.
+// Many small SPD systems on one thread, one system per SIMD lane. A group is W systems: element (i, j) of all of them
+// lies in one vector of W lanes. Every step is the same instruction for W systems, and no lane depends on another. A
+// system that fails therefore does not change its neighbours, and no result depends on its lane.
 //
 // Compiled once per instruction set, so everything here has internal linkage (kernels_body.hpp says why).
 #pragma once
@@ -20,8 +20,8 @@
 namespace smallbatch {
 namespace {
 
-/// W systems of a task, from input to answer. Columns is the width of the elimination's tiles: 4 where there are 32
-/// vector registers, 2 where there are 16.
+/// A group of W systems of a task, from input to answer. `Columns` is the width of the elimination's tiles: 4 with 32
+/// vector registers, 2 with 16.
 template <class Work, int Columns>
 struct Group {
   using T = typename Work::Scalar;
@@ -47,7 +47,7 @@ struct Group {
   }
   Judge<Work> judge() const { return {work, input, scaling, pivots}; }
 
-  /// The way of the systems from `first` on, `used` of them, from the caller's memory and back.
+  /// Loads `used` systems from `first` on from the caller's memory, solves them and stores the answers.
   template <class Prefetch>
   __attribute__((always_inline)) void run(std::int64_t first, int used, Prefetch& prefetch) {
     input.load(work, first, used);
@@ -55,7 +55,7 @@ struct Group {
     store(first, used);
   }
 
-  /// From the loaded group to x and the status.
+  /// Computes x and the status from the loaded group.
   template <class Prefetch>
   __attribute__((always_inline)) void solve(Prefetch& prefetch) {
     scaling.scale_matrix(work);
@@ -69,7 +69,7 @@ struct Group {
   void store(std::int64_t first, int used) const { Output<Work>{work, judge(), status, first, used}.store(rconds); }
 
  private:
-  /// The scaled system by the method of the task: x, what the pivots tell, and the inverse where it is needed.
+  /// Eliminates the scaled system by the method of the task: computes x, the pivots, and the inverse if it is needed.
   template <class Prefetch>
   __attribute__((always_inline)) void eliminate(Prefetch& prefetch) {
     const int n = work.n;

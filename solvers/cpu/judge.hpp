@@ -1,7 +1,7 @@
-// What is said of a group's answer: its status, its backward error and rcond.
+// Status, backward error and rcond of a group's answer.
 //
-// Sums are taken in double precision, of A and x with factors that bring their largest elements next to 1; of single
-// precision, whose norms and products stay in double's range, as they are.
+// Sums are in double precision. In double precision, A and x have factors that bring their largest elements next to 1.
+// Single precision needs no factors, because norms and products stay in the range of double.
 //
 // Compiled once per instruction set, so everything here has internal linkage (kernels_body.hpp says why).
 #pragma once
@@ -38,7 +38,7 @@ struct Judge {
   const Scaling<Work>& scaling;
   const Pivots<L>& pivots;
 
-  /// Once x is there. What is wrong with A or b is asked only where the elimination met something odd.
+  /// Returns the status after x was computed. A and b are examined only if the elimination met something odd.
   Mask status() const {
     Mask info{};
     const auto fail = [&info](Mask where, std::int32_t reason) { info = (info == 0) & where ? Mask{} + reason : info; };
@@ -53,7 +53,7 @@ struct Judge {
     return info;
   }
 
-  /// The backward errors for A = A^T.
+  /// Computes the backward errors for A = A^T.
   void backward_errors(T* of_lane) const {
     if constexpr (L::fuses && sizeof(T) == sizeof(double))
       if (work.judges_by_system) {
@@ -62,19 +62,20 @@ struct Judge {
       }
     const MatrixNorm norm = norm_of_matrix();
     if (work.columns == 1) {
-      constexpr int at_once = sizeof(Vector) == 64 ? L::parts : 1;  // as many as there are registers for
+      constexpr int at_once = sizeof(Vector) == 64 ? L::parts : 1;  // as many as registers allow
       for (int part = 0; part < L::parts; part += at_once) put_errors_of_column<at_once>(part, norm, of_lane);
     } else {
       for (int part = 0; part < L::parts; ++part) P::put(backward_error(part, wide(norm, part)), part, of_lane);
     }
   }
-  /// That of one lane whose A is symmetric up to rounding only: every element is read as it is stored.
+  /// Returns the backward error of a lane with an A that is symmetric only up to rounding. Every element is read as it
+  /// is stored.
   double stored_backward_error(int lane) const {
     return backward_error_of(SpdShape{work.n, work.task.nrhs, work.task.storage}, input.first_a + lane * input.a_step,
                              input.first_b + lane * input.b_step, (const T*)work.x + lane, W);
   }
 
-  /// 1 / (||A||_1 ||A^-1||_1), from the inverse of the scaled system.
+  /// Computes 1 / (||A||_1 ||A^-1||_1) from the inverse of the scaled system.
   void rconds(T* of_lane) const {
     const MatrixNorm norm = norm_of_matrix();
     for (int part = 0; part < L::parts; ++part) P::put(rcond(part, wide(norm, part)), part, of_lane);
@@ -82,16 +83,17 @@ struct Judge {
 
  private:
   struct MatrixNorm {
-    Vector factor, norm;  // norm: of A, times factor where A is scaled
+    Vector factor, norm;  // norm of A; if A is scaled, of A times factor
   };
   MatrixNorm norm_of_matrix() const {
     const Vector factor = scaling.matrix_factor;
-    // Sums of what needs no scaling stay in range; powers of two change none of their bits.
+    // Sums of numbers that need no scaling stay in range. Powers of two do not change their bits.
     if (input.has_norm && !scaling.scaled && !any(input.differing)) return {factor, input.norm};
     if (scaling.scaled) return {factor, A::template norm_of_matrix<true>(work.n, work.a, factor)};
     return {factor, A::template norm_of_matrix<false>(work.n, work.a, factor)};
   }
-  /// The factor of A in residuals, and the norm of A with it. Double precision alone can leave the range of the sums.
+  /// The factor of A in residuals, and the norm of A with it. Only double precision needs a factor to keep sums in
+  /// range.
   struct WideNorm {
     Wide factor, norm;
   };
@@ -103,9 +105,9 @@ struct Judge {
       return {factor, scaling.scaled ? norm : norm * factor};
   }
 
-  /// Double precision alone can leave the range of the sums.
+  /// Only double precision needs factors to keep sums in range.
   static constexpr bool has_factors = sizeof(T) == sizeof(double);
-  /// What brings the largest element of columns [first, last) of x next to 1.
+  /// Returns the factor that brings the largest element of columns [first, last) of x next to 1.
   Vector solution_factor(int first, int last) const {
     Vector largest{};
     if constexpr (!has_factors) return largest + 1;
@@ -114,21 +116,21 @@ struct Judge {
     return X::normalizer(largest);
   }
 
-  /// A number of b in a residual: with both factors at once where they can be, as with_factors() of
-  /// solvers/scaled_residual.hpp has them.
+  /// Returns a number of b in a residual, times both factors. Their product is used if it is normal, as in
+  /// with_factors() of solvers/scaled_residual.hpp.
   static Wide with_factors(Wide b, Wide a_factor, Wide x_factor) {
     const Wide product = a_factor * x_factor;
     const auto normal = (product >= 0x1p-1022) & (product <= 0x1p1023);
     return b * (normal ? product : a_factor) * (normal ? Wide{} + 1 : x_factor);
   }
 
-  /// Number (i, c) of b, or of the identity, in a residual.
+  /// Returns number (i, c) of b, or of the identity, in a residual.
   Wide right_side(int i, int c, int part, Wide a_factor, Wide x_factor) const {
     const Wide right = work.wants_inverse ? Wide{} + (i == c ? 1 : 0) : P::widen(work.b[i * work.columns + c], part);
     return has_factors ? with_factors(right, a_factor, x_factor) : right;
   }
 
-  /// Of the worst column of x, each.
+  /// Largest norms over the columns of x.
   struct Norms {
     Wide error{}, residual{}, x{};
 
@@ -139,10 +141,11 @@ struct Judge {
     }
     Wide backward_error(Wide norm_a, bool of_inverse) const { return of_inverse ? residual / (norm_a * x) : error; }
   };
-  /// Whether x has the factor of A as well: that is exact, and fewer multiplications. Not where A is scaled, whose
-  /// elements are of any size, nor where products are of halves, each of which is to be next to 1.
+  /// Returns whether x also has the factor of A. This is exact, and saves multiplications. It is not possible if A is
+  /// scaled, because its elements may have any size. It is not possible either if products are of halves, because both
+  /// must be near 1.
   [[nodiscard]] bool x_has_both_factors() const { return has_factors && L::fuses && !scaling.scaled; }
-  /// Column c of the residual in `Count` parts, for A = A^T: every element of the triangle is found once.
+  /// Adds column c of the residual in `Count` parts, for A = A^T: every element of the triangle is read once.
   template <int Count>
   __attribute__((always_inline)) void add_column(int c, int part, const WideNorm* a, const Wide* x_factors,
                                                  Norms* worst) const {
@@ -173,7 +176,7 @@ struct Judge {
 #pragma GCC unroll 2
     for (int p = 0; p < Count; ++p) worst[p].add(norm_r[p], norm_x[p], a[p].norm, work.wants_inverse);
   }
-  /// The backward errors of one column, in `Count` parts.
+  /// Stores the backward errors of one column, in `Count` parts.
   template <int Count>
   __attribute__((always_inline)) void put_errors_of_column(int part, const MatrixNorm& norm, T* of_lane) const {
     const Vector x_factor = solution_factor(0, 1);
@@ -187,7 +190,7 @@ struct Judge {
     for (int p = 0; p < Count; ++p) P::put(norms[p].backward_error(a[p].norm, work.wants_inverse), part + p, of_lane);
   }
 
-  /// Columns first .. first + Columns - 1 of the residual, for A = A^T.
+  /// Adds columns first .. first + Columns - 1 of the residual, for A = A^T.
   template <int Columns>
   __attribute__((always_inline)) void add_columns(int first, int part, const WideNorm& a, const Wide* x_factors,
                                                   Norms& worst) const {
@@ -217,7 +220,7 @@ struct Judge {
       A::template residuals<Columns, false>(n, work.a, a.factor, part, x, right, take);
     for (int c = 0; c < Columns; ++c) worst.add(of[c].residual, of[c].x, a.norm, work.wants_inverse);
   }
-  /// The backward errors of the lanes of one part, for A = A^T.
+  /// Returns the backward errors of the lanes of one part, for A = A^T.
   __attribute__((always_inline)) Wide backward_error(int part, const WideNorm& a) const {
     constexpr int at_once = (sizeof(T) == sizeof(float) ? 4 : 2) / (sizeof(Vector) == 64 ? 1 : 2);
     const int columns = work.columns;
@@ -243,7 +246,7 @@ struct Judge {
     return worst.backward_error(a.norm, inverse);
   }
 
-  /// The backward errors of one right-hand side in double precision, from A where the caller has it.
+  /// Returns the backward errors of one right-hand side in double precision, with A read from the caller's memory.
   Wide backward_error_by_system() const {
     using Memory = Transposition<double, W>;
     constexpr int vectors = padded_max / W;
@@ -287,7 +290,7 @@ struct Judge {
     return norm_r == 0 ? Wide{} : norm_r / (norm_a * norm_x);
   }
 
-  /// 1 / (||A||_1 ||A^-1||_1) of one part's lanes, from the inverse of the scaled system.
+  /// Returns 1 / (||A||_1 ||A^-1||_1) for one part's lanes, from the inverse of the scaled system.
   Wide rcond(int part, const WideNorm& a) const {
     const int n = work.n;
     Wide norm{};
@@ -295,7 +298,7 @@ struct Judge {
       Wide sum{};
       for (int i = 0; i < n; ++i) {
         Wide value = absolute(P::widen(work.inverse[i * n + j], part));
-        // The inverse of A a.factor; in this order every product stays in range.
+        // The inverse of A times a.factor; in this order every product stays in range.
         if (scaling.scaled) value *= P::widen(X::power_of_two(scaling.half[i]), part);
         if (sizeof(T) == sizeof(double)) value /= a.factor;
         if (scaling.scaled) value *= P::widen(X::power_of_two(scaling.half[j]), part);

@@ -1,5 +1,5 @@
-// The cpu kernels as named objects: one table per instruction set, all compiled into every binary of a processor family
-// and chosen at run time. The files that fill the tables share one body, kernels_body.hpp.
+// The cpu kernels as named objects: one table per instruction set. Every binary for a processor family contains all
+// tables; the choice is made at run time. The files that fill the tables share one body, kernels_body.hpp.
 #pragma once
 
 #include <cstddef>
@@ -11,23 +11,23 @@
 
 namespace smallbatch {
 
-/// Systems to solve and where the results go, with every stride and the method resolved.
+/// Systems to solve and places for the results, with all strides and the method resolved.
 template <class T>
 struct LdltTask {
   int n;
   int nrhs;
-  bool inverse;  ///< A^-1 is the solution; nrhs is 0 then, as it is for the determinant alone
+  bool inverse;  ///< A^-1 is the solution; nrhs is then 0, as for the determinant alone
   Storage storage;
   SpdMethod method;  ///< never automatic
   std::int64_t count;
   const T* a;
   const T* b;
   std::int64_t a_step, b_step;
-  SpdSolution<T> solution;  ///< its stride resolved, too
+  SpdSolution<T> solution;  ///< with its stride resolved
   void* workspace;          ///< workspace_size(task) bytes, aligned to ldlt_alignment
-  T* factors = nullptr;     ///< where the factors of A go, packed; there is no x then
+  T* factors = nullptr;     ///< packed factors of A as output; there is then no x
   std::int64_t factors_step = 0;
-  const std::int32_t* factors_info = nullptr;  ///< `a` are factors, and these their statuses
+  const std::int32_t* factors_info = nullptr;  ///< statuses of factors as input; `a` then holds the factors
   std::int64_t factors_info_step = 0;
 };
 
@@ -41,7 +41,7 @@ struct LdltKernel {
 };
 
 struct LdltKernels {
-  const char* name;  ///< "avx512", "avx2", "baseline"
+  const char* name;  ///< "avx512", "avx2" or "baseline"
   LdltKernel<float> float32;
   LdltKernel<double> float64;
 };
@@ -52,7 +52,7 @@ extern const LdltKernels ldlt_baseline;
 extern const LdltKernels ldlt_avx2;    ///< x86-64 only
 extern const LdltKernels ldlt_avx512;  ///< x86-64 only
 
-/// What this processor can run, best first; baseline is always the last.
+/// Returns the tables that this processor can run, best first and baseline last.
 std::vector<LdltKernels> usable_ldlt_kernels();
 
 }  // namespace smallbatch

@@ -1,8 +1,9 @@
-// What every instruction set compiles: a task, group after group.
+// The body that is compiled for every instruction set: it solves a task, group after group.
 //
-// This file and those that it includes from this wing are compiled once per instruction set, all of them after that
-// set's `#pragma GCC target` and every other header before it. Everything in them has internal linkage: of an inline
-// function the linker keeps one copy for the whole program, and it could be one that the processor cannot run.
+// This file and the files of this wing that it includes are compiled once per instruction set. They come after that
+// set's `#pragma GCC target`, and every other header comes before it. Everything in them has internal linkage. The
+// linker keeps only one copy of an inline function for the whole program; the processor might be unable to run that
+// copy.
 #pragma once
 
 #include <cstddef>

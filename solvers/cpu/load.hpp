@@ -1,10 +1,10 @@
-// A group of systems from the caller's memory into vectors, and what is wrong with A or b.
+// Loading a group of systems from the caller's memory into vectors, and finding out what is wrong with A or b.
 //
-// Inspection costs nothing where nothing is wrong. The upper triangle is compared with the lower bit by bit while both
-// are transposed; only where some bit differs is the bound of core/systems.hpp evaluated. What transposes, shuffles,
-// and leaves the adders idle: the norm of a dense A is summed there, too. A NaN or an infinity in A or b ends in a
-// pivot that is not positive and finite or in an x that is not finite, so the input of a group is searched for them
-// only where that happened (judge.hpp).
+// Inspection costs nothing if nothing is wrong. The triangles are compared bit by bit while both are transposed. Only
+// if a bit differs is the bound of core/systems.hpp evaluated. Transposing shuffles numbers and leaves the adders idle,
+// so the norm of a dense A is summed at the same time. A NaN or an infinity in the input leads to a pivot that is not
+// positive and finite, or to an infinite or NaN x. The input of a group is therefore searched for them only in these
+// cases (judge.hpp).
 //
 // Compiled once per instruction set, so everything here has internal linkage (kernels_body.hpp says why).
 #pragma once
@@ -29,21 +29,21 @@ struct Input {
   using Mask = typename L::Mask;
   using Memory = Transposition<T, W>;
 
-  const T *first_a, *first_b;  // W systems
+  const T *first_a, *first_b;  // of W systems
   std::int64_t a_step, b_step;
-  Mask differing;                  // some a_ij and a_ji differ in some bit
-  Mask not_finite, not_symmetric;  // found in the triangles that differ
+  Mask differing;                  // nonzero if some a_ij and a_ji differ in some bit
+  Mask not_finite, not_symmetric;  // found where triangles differ
   bool has_norm = false;
-  Vector norm;  // if so, ||A||_inf
+  Vector norm;  // |A||_inf, if has_norm
 
-  /// `used` systems of the task, A into work.a, b into work.b.
+  /// Loads `used` systems of the task: A into work.a, b into work.b.
   void load(const Work& work, std::int64_t first, int used) {
     point_to(work, first, used);
     load_matrix(work);
     load_rhs(work);
   }
 
-  /// Whether some element of the lower triangle of A, or of b, is not finite.
+  /// Returns whether an element of the lower triangle of A, or of b, is not finite.
   [[nodiscard]] Mask lower_not_finite(const Work& work) const {
     Mask bad{};
     for (int i = 0; i < work.n; ++i)
@@ -61,7 +61,7 @@ struct Input {
   }
 
  private:
-  /// Points to `used` systems of the task; fewer than W are copied, and the last one repeated.
+  /// Points to `used` systems of the task. If they are fewer than W, copies them and repeats the last one.
   void point_to(const Work& work, std::int64_t first, int used) {
     const LdltTask<T>& task = work.task;
     first_a = task.a + first * task.a_step;
@@ -91,7 +91,7 @@ struct Input {
     else
       Memory::load_within(first_a, a_step, place, work.matrix_size, to);
   }
-  /// visit(i, j, a_ij, a_ji) for the elements of row i right of its diagonal block.
+  /// Calls visit(i, j, a_ij, a_ji) for the elements of row i right of its diagonal block.
   template <class Visit>
   void visit_right_of_block(const Work& work, int i, Visit visit) const {
     Vector strip[panel_rows];
@@ -105,7 +105,7 @@ struct Input {
     load_strip(work, i, j, strip);
     for (int t = 0; j + t < work.n; ++t) visit(i, j + t, strip[t], work.a[lower_place(j + t, i)]);
   }
-  /// visit(i, j, a_ij, a_ji) for j > i within the diagonal blocks, which are loaded whole.
+  /// Calls visit(i, j, a_ij, a_ji) for j > i within the diagonal blocks, which are loaded whole.
   template <class Visit>
   static void visit_blocks(const Work& work, Visit visit) {
     const auto with_panel = [&](int panel) __attribute__((always_inline)) {
@@ -120,11 +120,11 @@ struct Input {
     for_panels(work.n, with_panel);
   }
 
-  /// The lower triangle into panels, and the upper one past it. Rows come last to first, so that a_ji is there when
-  /// a_ij passes, j > i.
+  /// Loads the lower triangle into panels, and compares the upper triangle on the way. The last row comes first, so
+  /// that a_ji, j > i, is loaded before a_ij.
   void load_matrix(const Work& work) {
     differing = not_finite = not_symmetric = Mask{};
-    Mask difference{};  // in a register
+    Mask difference{};  // local, so that it stays in a register
     has_norm = work.dense && work.n % panel_rows == 0 && work.loads_norm();
     if (has_norm)
       difference = load_chunks_and_norm(work, first_a, a_step, norm);
@@ -157,7 +157,7 @@ struct Input {
       }
     }
   }
-  /// Where rows are whole strips a chunk may begin one row and end another.
+  /// If rows are whole strips, a chunk may end one row and begin another.
   template <bool with_norm>
   static Mask load_chunks(const Work& work, const T* first_a, std::int64_t a_step, Vector& norm) {
     static_assert(panel_rows * panel_rows % Memory::chunk == 0);
@@ -189,7 +189,7 @@ struct Input {
     if constexpr (with_norm) norm = largest;
     return difference;
   }
-  /// Apart from the code of those who want x alone.
+  /// Separate from the code for x alone, so that this code stays out of it.
   __attribute__((noinline)) static Mask load_chunks_and_norm(const Work& work, const T* first_a, std::int64_t a_step,
                                                              Vector& norm) {
     return load_chunks<true>(work, first_a, a_step, norm);
@@ -211,14 +211,15 @@ struct Input {
     }
   }
 
-  /// What the differing triangles mean.
+  /// Decides whether differing triangles make the matrix asymmetric or not finite.
   void judge_differences(const Work& work) {
     const int n = work.n;
     Vector root[max_system_size];
     for (int i = 0; i < n; ++i) {
       const Vector diagonal = absolute(work.a[lower_place(i, i)]);
       for (int lane = 0; lane < W; ++lane)
-        root[i][lane] = static_cast<T>(__builtin_sqrt(diagonal[lane]));  // in double: the same bits for a float
+        root[i][lane] = static_cast<T>(__builtin_sqrt(diagonal[lane]));  // the square root in double, rounded, has the
+                                                                         // same bits as in float
     }
     const auto judge = [this, &work, &root](int i, int j, const Vector& upper, const Vector& lower) {
       not_finite |= upper - upper != 0;

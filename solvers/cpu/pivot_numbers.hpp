@@ -1,4 +1,5 @@
-// The numbers of a system's answer that its pivots give, none of which was raised (pivot_repair.cpp has the others).
+// The numbers of a system's answer that come from its pivots, if none was raised (pivot_repair.cpp handles raised
+// pivots).
 //
 // Compiled once per instruction set, so everything here has internal linkage (kernels_body.hpp says why).
 #pragma once
@@ -27,7 +28,7 @@ struct PivotNumbers {
   const Scaling<Work>& scaling;
   const Pivots<L>& pivots;
 
-  /// put(numbers of the lanes, where they are wanted), for each number.
+  /// Calls put(numbers of the lanes, output array) for each number.
   template <class Put>
   void tell(const SpdSolution<T>& out, Put put) const {
     T numbers[W] = {};
@@ -53,7 +54,8 @@ struct PivotNumbers {
     __builtin_memcpy(of_lane, &smallest, sizeof(smallest));
   }
 
-  /// ln det A of one part's lanes: the logarithm of the product of the pivots' mantissas, and their exponents.
+  /// Returns ln det A of one part's lanes: the logarithm of the product of the pivots' mantissas, plus their exponents
+  /// times ln 2.
   Wide log_determinant(int part) const {
     using Wider = Exponents<Lanes<double, P::lanes>>;
     typename L::WideMask exponents{};

@@ -1,6 +1,6 @@
-// In double precision and with symmetric pivoting, whatever the method and the type: an elimination of a nearly
-// semidefinite matrix in the order of its rows may multiply the rounding of its elements without limit, and then its
-// pivots say nothing (N. J. Higham, "Accuracy and Stability of Numerical Algorithms", section 10.3).
+// Repairs use double precision and symmetric pivoting, for any method and type. Eliminating a nearly semidefinite
+// matrix in the order of its rows may multiply rounding errors without limit. Its pivots then say nothing (N. J.
+// Higham, "Accuracy and Stability of Numerical Algorithms", section 10.3).
 #include "solvers/cpu/pivot_repair.hpp"
 
 #include <algorithm>
@@ -20,8 +20,8 @@ using Row = std::array<double, max_system_size>;
 using Square = std::array<Row, max_system_size>;
 using Exponents = std::array<int, max_system_size>;
 
-/// S (A + diag(e)) S = L D L^T up to the order of the rows, with S = diag(2^half) such that the diagonal of S A S lies
-/// in [1, 4). Row i of a vector stays in place i; column k of L is that of the k-th pivot, and 0 where rows are done.
+/// Factors S (A + diag(e)) S = L D L^T up to the order of the rows. S = diag(2^half) brings the diagonal of S A S into
+/// [1, 4). Row i of a vector stays in place i. Column k of L is that of the k-th pivot, and is 0 in rows that are done.
 class NearbyFactors {
  public:
   template <class T>
@@ -43,12 +43,12 @@ class NearbyFactors {
     factor(s, floor, spd_used_floor<T>(0, n_) * largest);
   }
 
-  /// 0, or the row, counted from 1, whose diagonal element is not positive or would have to grow by more than is
-  /// allowed.
+  /// Returns 0, or the row, counted from 1, with a diagonal element that is not positive or would have to grow by more
+  /// than is allowed.
   [[nodiscard]] int failed() const { return failed_; }
   [[nodiscard]] std::int32_t repaired() const { return repaired_; }
   [[nodiscard]] double perturbation() const { return perturbation_; }
-  /// The exponent of row i of S, and what was added to its diagonal element in S A S.
+  /// The exponent of row i of S, and the amount added to its diagonal element in S A S.
   [[nodiscard]] int half(int i) const { return half_[i]; }
   [[nodiscard]] double added(int i) const { return added_[i]; }
 
@@ -67,7 +67,7 @@ class NearbyFactors {
     return sum + exponent * 0.693147180559945309417;  // ln 2
   }
 
-  /// Of the right-hand side 2^exponent b: the solution 2^exponent x, row by row.
+  /// Replaces the right-hand side b by numbers such that row i of x is b_i 2^exponent_i.
   void solve(Row& b, Exponents& exponent) const {
     constexpr int none = std::numeric_limits<int>::min();
     int top = none;
@@ -87,7 +87,7 @@ class NearbyFactors {
     for (int i = 0; i < n_; ++i) exponent[i] = half_[i] + top;
   }
 
-  /// The inverse of S (A + diag(e)) S: Y D^-1 Y^T with L^T Y = I.
+  /// Computes the inverse of S (A + diag(e)) S as Y D^-1 Y^T with L^T Y = I.
   void invert(Square& inverse) const {
     inverse = {};
     for (int c = 0; c < n_; ++c) {
@@ -108,8 +108,9 @@ class NearbyFactors {
   }
 
  private:
-  /// The next pivot: the first row that is not done yet and whose diagonal element is nearly the largest, as a fraction
-  /// of what it was; or the first row of all, once the largest is below the floor.
+  /// Returns the row of the next pivot. It is the first remaining row with a diagonal element that is nearly the
+  /// largest, as a fraction of its original value. Once the largest fraction is below the floor, it is the first
+  /// remaining row.
   [[nodiscard]] int next_pivot(const Square& s, const Row& diagonal, const std::array<bool, max_system_size>& done,
                                double floor, bool& raising) const {
     double largest = -infinity;
@@ -121,7 +122,7 @@ class NearbyFactors {
     return -1;
   }
 
-  /// `rounding`: what the elements of A may be wrong by, on its own scale.
+  /// Factors s. `rounding` is the possible error of the elements of A, in the scale of A.
   void factor(Square& s, double floor, double rounding) {
     Row diagonal{};
     for (int i = 0; i < n_; ++i) diagonal[i] = s[i][i];
@@ -157,12 +158,12 @@ class NearbyFactors {
   int n_, failed_ = 0;
   std::int32_t repaired_ = 0;
   double perturbation_ = 0;
-  Exponents half_{}, order_{};  // order_[k]: the row of the k-th pivot
+  Exponents half_{}, order_{};  // order_[k] is the row of the k-th pivot
   Row pivot_{}, added_{};
-  Square l_;  // l_[k][i]: row i of column k
+  Square l_;  // l_[k][i] is row i of column k
 };
 
-/// 1 / (||A + diag(e)||_1 ||(A + diag(e))^-1||_1), from the inverse of S (A + diag(e)) S.
+/// Returns 1 / (||A + diag(e)||_1 ||(A + diag(e))^-1||_1), from the inverse of S (A + diag(e)) S.
 template <class T>
 double rcond_of(const SpdShape& shape, const T* a, const NearbyFactors& factors, const Square& inverse) {
   const int n = shape.n;
@@ -172,7 +173,7 @@ double rcond_of(const SpdShape& shape, const T* a, const NearbyFactors& factors,
   };
   int top = std::numeric_limits<int>::min();
   for (int i = 0; i < n; ++i) top = std::max(top, std::ilogb(element(i, i)));
-  double norm = 0, norm_inverse = 0;  // of A 2^-top and its inverse
+  double norm = 0, norm_inverse = 0;  // of A 2^-top, and of its inverse
   for (int j = 0; j < n; ++j) {
     double sum = std::ldexp(factors.added(j), -2 * factors.half(j) - top), sum_inverse = 0;
     for (int i = 0; i < n; ++i) {
@@ -185,7 +186,7 @@ double rcond_of(const SpdShape& shape, const T* a, const NearbyFactors& factors,
   return 1 / norm / norm_inverse;
 }
 
-/// The solutions of the nearby systems, and what became of them.
+/// Stores the solutions of the nearby system. Returns their status.
 template <class T>
 std::int32_t store_solutions(const SpdShape& shape, const T* b, const NearbyFactors& factors, T* x) {
   constexpr double u = std::numeric_limits<T>::epsilon() / 2.0;

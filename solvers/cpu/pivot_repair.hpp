@@ -1,14 +1,13 @@
-// The repair of matrices that are singular to working precision, on the cpu: SpdOptions::pivot_floor says what it
-// means.
+// The cpu's repair of matrices that are singular to working precision; SpdOptions::pivot_floor defines it.
 #pragma once
 
 #include "core/systems.hpp"
 
 namespace smallbatch {
 
-/// Takes the results of one system, whose pointers point to them, as a solver without a floor has left them; where a
-/// pivot lies below the floor, or where without one no factors were found, puts those of the nearby matrix in their
-/// place. a, b and x lie tight; x may not be b.
+/// Repairs the results of one system that a solver without a floor has stored; `results` points to them. If a pivot is
+/// below the floor, or if factors were found only with a floor, the results become those of the nearby matrix. The
+/// arrays a, b and x have no gaps; x must not be b.
 template <class T>
 void repair_pivots(const SpdShape& shape, const T* a, const T* b, double pivot_floor, const SpdSolution<T>& results);
 

@@ -1,4 +1,4 @@
-// The matrices of the next group, asked for while those of this one are eliminated.
+// Prefetching the matrices of the next group while those of the current group are eliminated.
 //
 // Compiled once per instruction set, so everything here has internal linkage (kernels_body.hpp says why).
 #pragma once
@@ -10,7 +10,7 @@
 namespace smallbatch {
 namespace {
 
-/// Asks for `systems` matrices in equal shares, line after line, so that memory works while something is computed.
+/// Prefetches `systems` matrices in equal shares, line after line, so that memory works during the computation.
 template <class T>
 class Prefetch {
  public:
@@ -21,7 +21,7 @@ class Prefetch {
         left_(systems) {
     const std::int64_t lines = systems * ((size_ + line - 1) / line);
     share_ = (lines + shares - 1) / shares * line;
-    if (step_ == size_) size_ *= systems, left_ = systems > 0;  // one matrix follows the other
+    if (step_ == size_) size_ *= systems, left_ = systems > 0;  // matrices without gaps are one run
     end_ = place_ + size_;
   }
   void operator()() {
@@ -40,13 +40,13 @@ class Prefetch {
 
  private:
   static constexpr std::int64_t line = 64;
-  const char *place_, *end_;  // of the matrix that is asked for now
+  const char *place_, *end_;  // of the matrix that is being prefetched
   std::int64_t step_, size_, share_;
   int left_;
 };
 
-/// The same of matrices whose size the compiler knows, an instruction for each line: the systems from `first` on, and a
-/// few more where the shares do not divide them.
+/// Prefetches like Prefetch for matrices with a size that the compiler knows, with one instruction per line. It
+/// prefetches the systems from `first` on, and a few more if the shares do not divide them evenly.
 template <class T, int Systems, std::int64_t MatrixSize, int Shares>
 class PrefetchOfKnown {
  public:
@@ -66,7 +66,7 @@ class PrefetchOfKnown {
   std::int64_t step_;
 };
 
-/// The systems that come after `first + systems`, up to as many more.
+/// Returns a prefetch of the next up to `systems` systems after `first + systems`.
 template <class T>
 Prefetch<T> prefetch_after(const LdltTask<T>& task, std::int64_t first, int systems, std::int64_t matrix_size,
                            int shares) {

@@ -1,5 +1,5 @@
-// A from its lower triangle in panels: its norm, and products with it for residuals in twice the precision of T. The
-// lanes of a vector are taken in the parts of Lanes.
+// Norms of A, and products with A for residuals in twice the precision of T, from its lower triangle in panels. The
+// lanes of a vector are processed in the parts of Lanes.
 //
 // Compiled once per instruction set, so everything here has internal linkage (kernels_body.hpp says why).
 #pragma once
@@ -13,7 +13,7 @@
 namespace smallbatch {
 namespace {
 
-/// b - sum a x of single precision, in double precision: every product is exact.
+/// The sum b - sum a x of single precision numbers, in double precision: every product is exact.
 template <class T, int W>
 struct WideSum {
   using Wide = typename Lanes<T, W>::Wide;
@@ -24,9 +24,9 @@ struct WideSum {
   Wide value() const { return sum; }
 };
 
-/// b - sum a x of double precision, of |a|, |x| <= 2 and sums below 2^10. The sum lies on a grid of 2^-41, which all
-/// of it that is large is: what a product leaves beside the grid is exact as well, and is added up on its own. So the
-/// residual of a solution in double precision is as exact as that of one in single precision.
+/// The sum b - sum a x of double precision numbers with |a|, |x| <= 2 and sums below 2^10. The large part of the sum
+/// lies on a grid of 2^-41. The rest of a product beside the grid is exact, too, and is added up separately. A residual
+/// in double precision is therefore as exact as one in single precision, relative to its type.
 template <int W>
 struct WideSum<double, W> {
   using Wide = typename Lanes<double, W>::Wide;
@@ -52,7 +52,7 @@ struct WideSum<double, W> {
   Wide value() const { return (sum - origin) + rest; }
 
  private:
-  /// To a multiple of 2^-20.
+  /// Rounds to a multiple of 2^-20.
   static Wide rounded(Wide v) { return (v + 0x1.8p32) - 0x1.8p32; }
 };
 
@@ -63,8 +63,8 @@ struct WidePanels {
   using Wide = typename L::Wide;
   using Sum = WideSum<T, W>;
 
-  /// ||A||_1, of A times `factor` where that is wanted. Every sum has its terms in pairs from the last to the first, as
-  /// it has where A is loaded (load.hpp).
+  /// Returns ||A||_1, for A times `factor` if has_factor. Every sum has its terms in pairs from the last to the first,
+  /// as in load.hpp.
   template <bool has_factor, class Rows>
   static Vector norm_of_matrix(Rows n, const Vector* a, [[maybe_unused]] Vector factor) {
     const auto magnitude = [&](const Vector& v) __attribute__((always_inline)) {
@@ -111,8 +111,8 @@ struct WidePanels {
     return norm;
   }
 
-  /// sums -= factor A x, of one column in `Count` parts from `part` on: number (i, p) of x and of the sums, which are
-  /// padded, is i * Count + p.
+  /// Computes sums -= factor A x for one column, in `Count` parts from `part` on. Number (i, p) of x and of the sums is
+  /// at i * Count + p. Both are padded.
   template <int Count, bool has_factor, class Rows>
   __attribute__((always_inline)) static void subtract_product(Rows n, const Vector* a, Wide factor, int part,
                                                               const Wide* x, Sum* sums) {
@@ -163,9 +163,9 @@ struct WidePanels {
     for_panels(n, with_panel);
   }
 
-  /// b - factor A x, of several columns, a tile of them after the other: number (i, c) of x is i * Columns + c, and of
-  /// b right(i, c); take(c, number) gets those of the residual, of every column from top to bottom. x, b and the
-  /// residual are padded. A as it is, or as widen_matrix() left it.
+  /// Computes b - factor A x for several columns, one tile after the other. Number (i, c) of x is at i * Columns + c,
+  /// and that of b is right(i, c). The function take(c, number) receives the residual, each column from top to bottom.
+  /// All columns are padded. A may be as it is, or from widen_matrix().
   template <int Columns, bool has_factor, class Element, class Right, class Take>
   __attribute__((always_inline)) static void residuals(int n, const Element* a, Wide factor, int part, const Wide* x,
                                                        Right right, Take take) {
@@ -176,7 +176,7 @@ struct WidePanels {
       for (int m = 0; m < panel_rows; ++m)
 #pragma GCC unroll 4
         for (int c = 0; c < Columns; ++c) tile[m][c] = Sum::of(right(i0 + m, c));
-      // Column j of A, whose number m is `distance` vectors from the one before.
+      // Subtracts with column j of A; its numbers are `distance` vectors apart.
       const auto subtract = [&](const Element* column, int distance, int j) __attribute__((always_inline)) {
 #pragma GCC unroll 4
         for (int m = 0; m < panel_rows; ++m) {
@@ -205,13 +205,13 @@ struct WidePanels {
     }
   }
 
-  /// The lanes of one part of A, for many products.
+  /// Converts the lanes of one part of A once, for many products.
   static void widen_matrix(int n, const Vector* a, int part, Wide* to) {
     for (std::int64_t e = 0; e < panel_begin(panel_count(n)); ++e) to[e] = Parts<T, W>::widen(a[e], part);
   }
 
  private:
-  /// An element of A, with `factor` where it has one.
+  /// Returns an element of A, times `factor` if has_factor.
   template <bool has_factor>
   static Wide widen_scaled(const Vector& v, int part, [[maybe_unused]] Wide factor) {
     if constexpr (has_factor)

@@ -1,5 +1,5 @@
-// Systems whose numbers are far from 1 are scaled by powers of two: D' A D' y = 2^t D' b, x = 2^-t D' y. That is exact,
-// so it changes no bit of any result that would not have left the range of T.
+// Scaling of systems with numbers far from 1, by powers of two: D' A D' y = 2^t D' b, x = 2^-t D' y. It is exact, so it
+// changes no bit of a result that would not have left the range of T without it.
 //
 // Compiled once per instruction set, so everything here has internal linkage (kernels_body.hpp says why).
 #pragma once
@@ -13,7 +13,7 @@
 namespace smallbatch {
 namespace {
 
-/// How a group is scaled, and what scaling back made of its x.
+/// The scale of a group, and findings from scaling its x back.
 template <class Work>
 struct Scaling {
   using T = typename Work::Scalar;
@@ -23,13 +23,13 @@ struct Scaling {
   using Mask = typename L::Mask;
   using X = Exponents<L>;
 
-  bool scaled;            // whether A of any lane is
-  Vector matrix_factor;   // brings the largest diagonal element next to 1, and so all of a positive definite A
-  Mask half[padded_max];  // exponents of D', if scaled; those of t are work.rhs_shift
-  Mask unusable;          // x is not finite
-  Mask vanished;          // x has underflowed
+  bool scaled;            ///< whether A of any lane is scaled
+  Vector matrix_factor;   ///< brings the largest diagonal element, and thus all of a positive definite A, next to 1
+  Mask half[padded_max];  ///< exponents of D', if scaled; the exponents t are work.rhs_shift
+  Mask unusable;          ///< x is not finite
+  Mask vanished;          ///< x has underflowed
 
-  /// Into work.l, where A is scaled.
+  /// Scales A into work.l, if it needs scaling.
   void scale_matrix(const Work& work) {
     find_exponents(work);
     for (int i = 0; i < work.n && scaled; ++i)
@@ -37,8 +37,8 @@ struct Scaling {
         work.l[lower_place(i, j)] = work.a[lower_place(i, j)] * X::power_of_two(half[i]) * X::power_of_two(half[j]);
   }
 
-  /// Factors of A, in place of A, become those of D' A D': D'^-1 L D' has a unit diagonal again. D' brings the pivots
-  /// next to 1, and so L is not large either.
+  /// Replaces factors of A, stored in place of A, by those of D' A D'. D'^-1 L D' has a unit diagonal again. D' brings
+  /// the pivots next to 1, so L is not large either.
   void scale_factors(const Work& work) {
     find_exponents(work);
     Vector* const l = work.l;
@@ -49,7 +49,7 @@ struct Scaling {
     }
   }
 
-  /// D' where the diagonal is far from 1.
+  /// Finds D', if the diagonal is far from 1.
   void find_exponents(const Work& work) {
     const int n = work.n;
     const Vector* const a = work.a;
@@ -77,7 +77,7 @@ struct Scaling {
     }
   }
 
-  /// The right-hand sides, from b to x.
+  /// Scales the right-hand sides, from b to x.
   void scale_rhs(const Work& work) {
     const int n = work.n, columns = work.columns;
     for (int c = 0; c < columns; ++c) {
@@ -92,7 +92,7 @@ struct Scaling {
     }
   }
 
-  /// x from the solution of the scaled system. An inverse has x = D' y D'.
+  /// Computes x from the solution of the scaled system. For an inverse, x = D' y D'.
   void scale_back(const Work& work) {
     const int n = work.n, columns = work.columns;
     const bool inverse = work.wants_inverse;
@@ -111,14 +111,14 @@ struct Scaling {
         Vector& value = work.x[i * columns + c];
         value = X::scale(value, half[i] + half[c]);
       }
-    for (std::int64_t e = 0; e < work.solution_size; ++e) bad |= (Mask)(work.x[e] - work.x[e]);  // 0 where finite
+    for (std::int64_t e = 0; e < work.solution_size; ++e) bad |= (Mask)(work.x[e] - work.x[e]);  // 0 if finite
     unusable = bad != 0;
   }
 
  private:
   static constexpr int no_exponent = -4 * L::exponent_bias;
   static Mask outside_window(Vector diagonal) { return X::outside(X::of(diagonal), L::diagonal_window); }
-  /// Of the largest number of column c of D' b.
+  /// Returns the exponent of the largest number in column c of D' b.
   Mask exponent_of_rhs(const Work& work, int c) const {
     const Vector* const b = work.b + c;
     if (!scaled) {
@@ -135,11 +135,11 @@ struct Scaling {
   }
   Mask half_of(int i) const { return scaled ? half[i] : Mask{}; }
 
-  /// Where column c of x is about to lose more than a few roundings because T has no numbers that small.
+  /// Returns where column c of x would lose more than a few roundings because T has no numbers that small.
   Mask underflows(const Work& work, int c) const {
     const int n = work.n, columns = work.columns;
     constexpr int lowest = -8 * L::exponent_bias;
-    Mask top = Mask{} + lowest;  // the exponent of the largest
+    Mask top = Mask{} + lowest;  // exponent of the largest
     for (int i = 0; i < n; ++i) {
       const Vector y = work.x[i * columns + c];
       top = larger(top, y != 0 ? X::of(y) + half_of(i) - work.rhs_shift[c] : Mask{} + lowest);

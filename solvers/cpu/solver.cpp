@@ -1,5 +1,5 @@
-// The cpu plan: all threads over groups of systems, each group interleaved across SIMD lanes (kernels_body.hpp) by
-// the kernels for this processor.
+// The cpu plan. All threads work on groups of systems; the kernels for this processor interleave each group across SIMD
+// lanes (kernels_body.hpp).
 #include <algorithm>
 #include <memory>
 #include <new>
@@ -55,7 +55,7 @@ class CpuSpdSolver final : public SpdSolver {
   void solve_with(const LdltKernel<T>& kernel, const SpdBatch<T>& batch, const SpdSolution<T>& solution) const {
     check_spd_batch(batch, solution);
     if (batch.sizes != nullptr) {
-      constexpr std::int64_t groups = 8;  // few enough for the cache
+      constexpr std::int64_t groups = 8;  // few enough to fit into the cache
       solve_by_size<T>(batch, solution, {groups * kernel.lanes, threads_, threads_},
                        [&](const SpdBatch<T>& alike, const SpdSolution<T>& to) { solve_with(kernel, alike, to); });
       return;
@@ -69,7 +69,7 @@ class CpuSpdSolver final : public SpdSolver {
       if (!number.is_of(shape)) array = nullptr;
     });
     for_pieces(kernel, all, [&](const LdltTask<T>& task) {
-      std::vector<T> kept;  // right-hand sides whose place the solutions take, for the repair
+      std::vector<T> kept;  // copies of right-hand sides for the repair, because solutions replace them
       if (pivot_floor_ > 0 && task.solution.x == task.b && shape.nrhs > 0)
         kept.assign(task.b, task.b + (task.count - 1) * task.b_step + shape.rhs_size());
       kernel.solve(task);
@@ -113,12 +113,12 @@ class CpuSpdSolver final : public SpdSolver {
     for_pieces(kernel, all, kernel.solve_factored);
   }
 
-  /// work(piece of the task), on all threads.
+  /// Calls work(piece of the task) on all threads.
   template <class T, class Work>
   void for_pieces(const LdltKernel<T>& kernel, const LdltTask<T>& all, const Work& work) const {
     const std::size_t workspace_size = kernel.workspace_size(all);
-    // Large tasks: each begins with matrices that nobody prefetched, and with fresh memory. But enough for all
-    // threads.
+    // Pieces are large, because each begins with matrices that were not prefetched and with fresh memory. There are
+    // enough of them for all threads.
     const std::int64_t lanes = kernel.lanes, workers = thread_count(threads_);
     const std::int64_t groups = std::clamp<std::int64_t>(all.count / (4 * workers * lanes), 16, 128) / 2 * 2;
     parallel_for(all.count, groups * lanes, threads_, [&](std::int64_t first, std::int64_t last) {
@@ -136,7 +136,7 @@ class CpuSpdSolver final : public SpdSolver {
     });
   }
 
-  /// The same arrays from that system on.
+  /// Returns the same arrays, beginning at system `first`.
   template <class T>
   static SpdSolution<T> beginning_at(std::int64_t first, SpdSolution<T> solution) {
     if (solution.x != nullptr) solution.x += first * solution.x_stride;

@@ -1,4 +1,4 @@
-// What is known of a group, back into the caller's memory: NaN for every number of a system that failed.
+// Storing the results of a group in the caller's memory. A failed system gets NaN for every number.
 //
 // Compiled once per instruction set, so everything here has internal linkage (kernels_body.hpp says why).
 #pragma once
@@ -15,7 +15,7 @@
 namespace smallbatch {
 namespace {
 
-/// What a group gives back.
+/// The output of a group.
 template <class Work>
 struct Output {
   using T = typename Work::Scalar;
@@ -27,11 +27,11 @@ struct Output {
   const Work& work;
   const Judge<Work> judge;
   const Mask& status;
-  const std::int64_t first;  // system of the task
-  const int used;            // lanes
+  const std::int64_t first;  // first system of the group in the task
+  const int used;            // lanes with a system
   const bool some_failed = any(status);
 
-  /// Everything that is asked for. `rconds`: if that is.
+  /// Stores all wanted results. `rconds` is used if rcond is wanted.
   void store(const T* rconds) const {
     const SpdSolution<T>& out = work.task.solution;
     typedef std::int32_t Info __attribute__((vector_size(4 * W)));
@@ -51,7 +51,7 @@ struct Output {
   }
 
  private:
-  /// Where they are wanted.
+  /// Stores numbers, if they are wanted.
   template <class V>
   void numbers(const V* of_lane, V* out) const {
     constexpr bool is_count = static_cast<V>(0.5) == 0;

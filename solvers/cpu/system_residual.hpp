@@ -1,7 +1,7 @@
-// The residual of one system after the other, and the norm of a scaled A, from a dense A of double precision where the
-// caller has it: it was loaded a moment ago and is in the cache, and a copy of it, kept while it is factored, would
-// drive the factors out. Lanes are rows, and row j of a symmetric A is its column j. Every sum has the terms and the
-// order of WidePanels, so the bits are the same.
+// The residual of one system after the other, and the norm of a scaled matrix. Both come from a dense A in double
+// precision in the caller's memory. That A was loaded a moment ago and is in the cache. A copy of it, kept during the
+// factorization, would drive the factors out of the cache. Lanes are rows, and row j of a symmetric A is its column j.
+// Every sum has the terms and the order of WidePanels, so the bits are the same.
 //
 // Compiled once per instruction set, so everything here has internal linkage (kernels_body.hpp says why).
 #pragma once
@@ -22,16 +22,16 @@ struct SystemResidual {
   const int n;  // a multiple of W
   const double* const a;
   const double* const x;
-  const double factor;  // of A, where it has one
+  const double factor;  // of A, if it has one
 
-  /// residual -= factor A x, vector by vector.
+  /// Computes residual -= factor A x, vector by vector.
   template <bool has_factor>
   void subtract_product(Vector* residual) const {
     int k = 0;
     for (; k + 4 <= n / W; k += 4) subtract<4, has_factor>(k, residual);
     for (; k < n / W; ++k) subtract<1, has_factor>(k, residual);
   }
-  /// sum |factor a_ij| of columns, in each lane the largest.
+  /// Returns the largest column sum of |factor a_ij| in each lane.
   Vector largest_sums() const {
     Vector largest{};
     for (int k = 0; k < n / W; ++k) {
@@ -43,7 +43,7 @@ struct SystemResidual {
   }
 
  private:
-  /// Vector k of a row.
+  /// Returns vector k of row j.
   Vector row(int j, int k) const {
     Vector numbers;
     __builtin_memcpy(&numbers, a + std::int64_t{j} * n + k * W, sizeof(numbers));

@@ -1,5 +1,5 @@
-// SIMD across systems: vectors with one lane per system, their arithmetic by powers of two, and the transpositions
-// between one system after another in memory and one vector per element.
+// SIMD across systems: vectors with one lane per system, arithmetic with powers of two on them, and transpositions.
+// Memory has one system after another; vectors have one element of all systems.
 //
 // Compiled once per instruction set, so everything here has internal linkage (kernels_body.hpp says why).
 #pragma once
@@ -10,16 +10,16 @@
 namespace smallbatch {
 namespace {
 
-/// Whether the compiler fuses multiply-adds where the instruction set has them, which sets with wider registers than
-/// the baseline's do: never without optimization.
+/// Whether the compiler fuses multiply-adds if the instruction set has them; sets with wider registers than the
+/// baseline's have them. Without optimization it never does.
 #ifdef __OPTIMIZE__
 constexpr bool compiler_fuses = true;
 #else
 constexpr bool compiler_fuses = false;
 #endif
 
-/// W lanes of T, and their double precision: a register holds half as many lanes of doubles as of floats, so those are
-/// taken in parts (the compiler splits larger vectors badly).
+/// W lanes of T, and their double precision. A register holds half as many doubles as floats, so double precision is
+/// processed in parts (the compiler splits larger vectors badly).
 template <class T, int W>
 struct Lanes;
 template <int W>
@@ -49,7 +49,7 @@ struct Lanes<double, W> {
   static constexpr double eps = 0x1p-52, largest = 0x1.fffffffffffffp+1023;
 };
 
-/// Without its sign.
+/// Returns |v|.
 template <class V>
 V absolute(V v) {
   using Bits = decltype(v < v);
@@ -62,8 +62,9 @@ template <class V>
 V larger(V a, V b) {
   return a > b ? a : b;
 }
-/// The larger magnitude of b and of an `a` that has no sign; a NaN is larger than all numbers, as the integers with the
-/// same bits are. (g++ 12 finds no instruction for this maximum of floating point numbers.)
+/// Returns the larger magnitude of b and of `a`, which must not be negative. A NaN counts as larger than all numbers,
+/// like the integer with its bits. (The compiler g++ 12 finds no instruction for this maximum of floating point
+/// numbers.)
 template <class V>
 V larger_magnitude(V a, V b) {
   using Bits = decltype(a < b);
@@ -87,11 +88,11 @@ template <class L>
 struct Exponents {
   using Vector = typename L::Vector;
   using Mask = typename L::Mask;
-  /// floor(log2 |v|); -bias where v is zero or subnormal, bias + 1 where it is not finite.
+  /// Returns floor(log2 |v|); -bias if v is zero or subnormal, bias + 1 if it is not finite.
   static Mask of(Vector v) { return (((Mask)v >> L::mantissa_bits) & (2 * L::exponent_bias + 1)) - L::exponent_bias; }
-  /// 2^e, for e among the normal exponents.
+  /// Returns 2^e, for e among the normal exponents.
   static Vector power_of_two(Mask e) { return (Vector)((e + L::exponent_bias) << L::mantissa_bits); }
-  /// v 2^e in two steps, so that 2^e itself may lie outside the range of T.
+  /// Returns v 2^e, computed in two steps, so that 2^e itself may be outside the range of T.
   static Vector scale(Vector v, Mask e) {
     constexpr int limit = 2 * (L::exponent_bias - 1);
     e = e < -limit ? Mask{} - limit : e;
@@ -100,7 +101,7 @@ struct Exponents {
     return v * power_of_two(half) * power_of_two(e - half);
   }
   static Mask outside(Mask e, int window) { return (e < -window) | (e > window); }
-  /// 2^-exponent(v), kept among the normal numbers.
+  /// Returns 2^-exponent(v), limited to normal numbers.
   static Vector normalizer(Vector v) {
     Mask e = of(v);
     e = e < -L::exponent_bias + 1 ? Mask{} - L::exponent_bias + 1 : e;
@@ -122,7 +123,7 @@ __attribute__((always_inline)) inline void for_indices(Visit visit, Indices<J...
   (visit(J), ...);
 }
 
-/// The parts of W lanes, in double precision and back.
+/// Converts parts of W lanes to double precision and back.
 template <class T, int W>
 struct Parts {
   using L = Lanes<T, W>;
@@ -130,13 +131,13 @@ struct Parts {
   using Wide = typename L::Wide;
   static constexpr int lanes = W / L::parts;
 
-  /// Lanes part * lanes and following of a vector in memory.
+  /// Returns `lanes` lanes of a vector in memory, from part * lanes on.
   static Wide widen(const Vector& v, int part) {
     typename L::Part some;
     __builtin_memcpy(&some, (const T*)&v + part * lanes, sizeof(some));
     return widened(some, typename FirstIndices<lanes>::Type{});
   }
-  /// (g++ 12 has one instruction for these, and several for __builtin_convertvector.)
+  /// (g++ 12 has one instruction for this conversion, but makes several from __builtin_convertvector.)
   template <int... J>
   static Wide widened(typename L::Part some, Indices<J...>) {
     if constexpr (sizeof(T) == sizeof(double))
@@ -144,7 +145,7 @@ struct Parts {
     else
       return Wide{some[J]...};
   }
-  /// Puts them among the W numbers at `to`.
+  /// Puts the values of a part among the W numbers at `to`.
   template <class V>
   static void put(Wide values, int part, V* to) {
     typedef V Out __attribute__((vector_size(sizeof(V) * lanes)));
@@ -153,9 +154,9 @@ struct Parts {
   }
 };
 
-/// Moves four neighbouring numbers of each of W systems between memory and four vectors. Pieces of 128 bits are what
-/// shuffles do not cross cheaply: piece p of register q comes from system P p + q (P numbers to a piece), so that the
-/// transposition of P x P blocks within the pieces leaves the systems in order.
+/// Moves four neighbouring numbers of each of W systems between memory and four vectors. Shuffles do not cross pieces
+/// of 128 bits cheaply. Piece p of register q therefore comes from system P p + q, with P numbers in a piece.
+/// Transposing P x P blocks within the pieces then leaves the systems in order.
 template <class T, int W>
 struct Transposition {
   using Vector = typename Lanes<T, W>::Vector;
@@ -174,7 +175,7 @@ struct Transposition {
   static auto extracted(V v, Indices<J...>) {
     return __builtin_shufflevector(v, v, (From + J)...);
   }
-  /// Count numbers, piece by piece, `step` apart.
+  /// Returns `Count` numbers, piece by piece, `step` apart.
   template <int Count>
   static auto gather(const T* from, std::int64_t step) {
     if constexpr (Count == piece) {
@@ -199,7 +200,7 @@ struct Transposition {
     }
   }
 
-  /// Alternates units of Unit numbers of a and b, taken from the low or the high half of each piece.
+  /// Alternates units of `Unit` numbers of a and b, from the low or the high half of each piece.
   template <int Unit, bool High, int... J>
   static Vector zip(Vector a, Vector b, Indices<J...>) {
     constexpr int units = piece / Unit;
@@ -223,16 +224,16 @@ struct Transposition {
     }
   }
 
-  /// to[t] = number t of each system; system k starts k steps after `from`.
+  /// Loads number t of each system into to[t]; system k starts k steps after `from`.
   __attribute__((always_inline)) static void load(const T* from, std::int64_t step, Vector* to) {
-    asm("" : "+r"(step));  // addresses are cheap to compute, and too many to be kept in registers
+    asm("" : "+r"(step));  // keeps addresses out of registers: they are cheap to compute, and too many
     for (int h = 0; h < 4; h += piece) {
       for (int q = 0; q < piece; ++q) to[h + q] = gather<W>(from + h + q * step, piece * step);
       transpose_pieces(to + h);
     }
   }
-  /// Numbers that load_chunk takes: as wide as a register, so that a system's cache line is asked for once. (Where
-  /// systems lie a power of two apart, their lines displace each other.)
+  /// How many numbers load_chunk loads: a register's width, so that a system's cache line is requested once. (If
+  /// systems are a power of two apart, their lines displace each other.)
   static constexpr int chunk = W < 4 ? 4 : W;
   /// Exchanges off-diagonal blocks of Step x Step numbers between rows.
   template <int Step, int... J>
@@ -252,8 +253,8 @@ struct Transposition {
       exchange_from<2 * Step>(rows);
     }
   }
-  /// visit(q, address of system q) of W systems. Of 16 not every address finds a register, and the compiler would keep
-  /// them in vector registers, in the way of the shuffles: four have theirs from one.
+  /// Calls visit(q, address of system q) for W systems. 16 addresses do not all fit into registers. The compiler would
+  /// keep them in vector registers, which the shuffles need. So four addresses are computed from one.
   template <class Visit>
   __attribute__((always_inline)) static void for_systems(T* first, std::int64_t step, Visit visit) {
     if constexpr (W <= 8) {
@@ -275,7 +276,7 @@ struct Transposition {
       }
     }
   }
-  /// load, for `chunk` numbers.
+  /// Loads like load(), but `chunk` numbers.
   __attribute__((always_inline)) static void load_chunk(const T* from, std::int64_t step, Vector* to) {
     if constexpr (W <= piece) {
       load(from, step, to);
@@ -284,7 +285,7 @@ struct Transposition {
       transpose(to);
     }
   }
-  /// W vectors of W numbers.
+  /// Transposes W vectors of W numbers.
   __attribute__((always_inline)) static void transpose(Vector* rows) {
 #pragma GCC unroll 16
     for (int q = 0; q < W; q += piece) transpose_pieces(rows + q);
@@ -299,7 +300,7 @@ struct Transposition {
     }
   }
 
-  /// store, for `chunk` numbers.
+  /// Stores like store(), but `chunk` numbers.
   static void store_chunk(const Vector* from, T* to, std::int64_t step) {
     if constexpr (W <= piece) {
       store(from, to, step);
@@ -312,7 +313,7 @@ struct Transposition {
     }
   }
 
-  /// to[t] = number first + t of each system, for t < 4 as long as that is below `size`: reads nothing beyond it.
+  /// Loads number first + t of each system into to[t], for t < 4 and first + t < `size`. Reads nothing beyond `size`.
   __attribute__((noinline)) static void load_within(const T* from, std::int64_t step, std::int64_t first,
                                                     std::int64_t size, Vector* to) {
     if (first + 4 <= size) {

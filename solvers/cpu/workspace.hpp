@@ -1,4 +1,4 @@
-// The memory of a thread: one array after the other of what the caller gave, and which of them a task needs.
+// The memory of a thread: arrays cut from the caller's workspace, and the choice of arrays that a task needs.
 //
 // Compiled once per instruction set, so everything here has internal linkage (kernels_body.hpp says why).
 #pragma once
@@ -14,7 +14,7 @@
 namespace smallbatch {
 namespace {
 
-/// Memory that is handed out in aligned arrays; without a beginning it only counts them.
+/// Hands out memory in aligned arrays. Without a beginning, it only counts the bytes.
 class Carver {
  public:
   explicit Carver(void* begin) : begin_((char*)begin) {}
@@ -36,9 +36,9 @@ class Carver {
 struct AnyShape {
   static constexpr bool is_known = false;
   const SpdMethod method;
-  const int n, columns;  // columns of x: nrhs, n for the inverse, none for the determinant
+  const int n, columns;  // columns of x: nrhs, n for the inverse, 0 for the determinant
   const bool wants_inverse;
-  const bool dense;  // both triangles are there
+  const bool dense;  // both triangles are stored
   const std::int64_t matrix_size, rhs_size, solution_size;
 
   template <class T>
@@ -52,7 +52,7 @@ struct AnyShape {
         rhs_size(std::int64_t{n} * task.nrhs),
         solution_size(std::int64_t{n} * columns) {}
 };
-/// One that the compiler knows: what is done to so few rows is mostly what finds them, where it does not.
+/// A shape that the compiler knows. With so few rows, most of the time would otherwise be spent on addresses and loops.
 template <int Rows>
 struct DenseShape {
   static constexpr bool is_known = true;
@@ -70,16 +70,17 @@ struct DenseShape {
   }
 };
 
-/// Whether backward errors are cheaper from A where the caller has it (system_residual.hpp) than from a copy: where the
-/// copy would not fit beside the factors into the first cache, and no number has to be converted.
+/// Returns whether backward errors are cheaper with A in the caller's memory (system_residual.hpp) than with a copy.
+/// They are if the copy would not fit into the first-level cache beside the factors, and if no number must be
+/// converted.
 template <class T, int W>
 bool judged_by_system(const LdltTask<T>& task) {
   return Lanes<T, W>::fuses && sizeof(T) == sizeof(double) && task.storage == Storage::dense && task.nrhs == 1 &&
          task.n >= 32 && task.n % W == 0;
 }
 
-/// Whether residuals are of so many columns that A in single precision is converted once, not with every few of them.
-/// (Of registers of four the larger copy costs what it saves.)
+/// Returns whether residuals have so many columns that A in single precision is converted only once, and not for every
+/// few columns. (With registers of four floats, the larger copy costs as much as it saves.)
 template <class T, int W>
 bool widens_matrix(const LdltTask<T>& task) {
   return sizeof(T) == sizeof(float) && W > 4 && task.solution.backward_error != nullptr &&
@@ -97,16 +98,16 @@ struct Workspace : Shape {
 
   const LdltTask<T>& task;
   using Shape::n, Shape::columns, Shape::wants_inverse, Shape::matrix_size, Shape::rhs_size;
-  const bool inverts;  // A^-1 is the solution, or rcond needs it
+  const bool inverts;  ///< A^-1 is the solution, or rcond needs it
   const bool judges_by_system;
   const bool keeps_a;
-  Vector *a, *l;        // panels: A; its factors, in its place where A is not kept
-  Vector *b, *x;        // n * nrhs; padded(n) * columns
-  Vector *z, *inverse;  // padded(n)^2, for the inverse and rcond; n * n, for rcond without the inverse
-  Wide* wide_a;         // panels: half of A in double precision, or null (widens_matrix)
-  Vector* packed;       // n (n + 1) / 2, the factors by rows
-  Mask* rhs_shift;      // nrhs: t, the exponents by which right-hand sides were scaled
-  T *few_a, *few_b;     // W systems, for a group that is not full
+  Vector *a, *l;        ///< panels of A; panels of its factors, in place of A unless A is kept
+  Vector *b, *x;        ///< n * nrhs numbers; padded(n) * columns numbers
+  Vector *z, *inverse;  ///< padded(n)^2, for the inverse and rcond; n * n, for rcond without the inverse
+  Wide* wide_a;         ///< panels: half of the lanes of A in double precision, or null (widens_matrix)
+  Vector* packed;       ///< n (n + 1) / 2 numbers: the factors by rows
+  Mask* rhs_shift;      ///< nrhs numbers: the exponents t that scaled the right-hand sides
+  T *few_a, *few_b;     ///< W systems, for a group with fewer systems
 
   Workspace(const LdltTask<T>& the_task, Carver& carver)
       : Shape(the_task),
@@ -135,8 +136,8 @@ struct Workspace : Shape {
         l[lower_place(i, j)] = a[lower_place(i, j)] = Vector{};
       }
   }
-  /// Whether ||A|| is summed where A is loaded: it must be for residuals from the caller's A, and with registers of 512
-  /// bits adders are idle there.
+  /// Returns whether ||A|| is summed while A is loaded. Residuals from the caller's A need this. With registers of 512
+  /// bits, adders are idle during loading.
   [[nodiscard]] bool loads_norm() const {
     return (judges_by_system && task.solution.backward_error != nullptr) || (keeps_a && sizeof(Vector) == 64);
   }

@@ -1,5 +1,5 @@
-// The referee's judgement of several solved systems at once, one per SIMD lane; compiled once per instruction set
-// (lanes_*.cpp, all from the one body in lanes_body.hpp).
+// The referee's judgement of several solved systems at once, one per SIMD lane. It is compiled once per instruction set
+// (lanes_*.cpp, all from the body in lanes_body.hpp).
 #pragma once
 
 #include <cstdint>
@@ -20,18 +20,19 @@ struct SolvedSystems {
 };
 
 struct LaneJudgement {
-  bool is_certain = false;  ///< or else the system needs a closer look, and there is no judgement
+  bool is_certain = false;  ///< false: the system needs a closer look, and there is no judgement
   SpdJudgement judgement;
 };
 
 template <class T>
 struct LanesOf {
-  int lanes;  ///< systems judged at once
-  /// Judges these systems, for which a backend without a floor of pivots has info = 0; judgements[i] of systems[i].
+  int lanes;  ///< systems that are judged at once
+  /// Judges systems for which a backend without a pivot floor has info = 0. The judgement of systems[i] is
+  /// judgements[i].
   void (*judge)(const SolvedSystems<T>& solved, std::span<const std::int64_t> systems, LaneJudgement* judgements);
 };
 
-/// One instruction set.
+/// The functions for one instruction set.
 struct RefereeLanes {
   const char* name;
   LanesOf<float> float32;
@@ -50,12 +51,12 @@ extern const RefereeLanes referee_lanes_baseline;  ///< runs everywhere
 extern const RefereeLanes referee_lanes_avx2;      ///< x86-64 with AVX2 and FMA
 extern const RefereeLanes referee_lanes_avx512;    ///< x86-64 with AVX-512 F, DQ and VL
 
-/// What this processor can run, best first; baseline is always the last.
+/// Returns what this processor can run, best first and baseline last.
 inline std::vector<RefereeLanes> usable_referee_lanes() {
   return usable_kernels<referee_lanes_baseline, referee_lanes_avx2, referee_lanes_avx512>();
 }
 
-/// spd_errors_over_bounds() of spd_referee.hpp, by these lanes.
+/// Computes spd_errors_over_bounds() of spd_referee.hpp with these lanes.
 template <class T>
 void spd_errors_over_bounds(const RefereeLanes& referee_lanes, const SpdBlock<T>& block, double pivot_floor,
                             std::span<const std::int64_t> systems, std::span<double> errors,

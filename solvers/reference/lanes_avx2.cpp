@@ -1,4 +1,4 @@
-// AVX2 and FMA.
+// The referee's lanes for AVX2 and FMA.
 #include "solvers/reference/lanes_body.hpp"
 
 namespace smallbatch {

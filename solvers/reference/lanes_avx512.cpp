@@ -1,4 +1,4 @@
-// AVX-512.
+// The referee's lanes for AVX-512.
 #include "solvers/reference/lanes_body.hpp"
 
 namespace smallbatch {

@@ -1,4 +1,4 @@
-// What the compiler takes for granted.
+// The referee's lanes for the compiler's default instruction set.
 #include "solvers/reference/lanes_body.hpp"
 
 namespace smallbatch {

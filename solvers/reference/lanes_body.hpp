@@ -1,14 +1,15 @@
-// The one body of the judgement of systems in lanes: an Eigen array has one number of each. Each file that includes it
-// is compiled for an instruction set, with Eigen under a name of its own, so that no function of one takes the place of
-// another's.
+// The body of the judgement of systems in lanes: an Eigen array has one number of each system. Each file that includes
+// it is compiled for one instruction set. It renames Eigen's namespace, so that its functions cannot replace those of
+// another instruction set.
 //
-// The judgement is that of judge_spd_solution() but for roundings, for well-behaved systems alone: what a floor of
-// pivots, a failure or an end of the range of a type asks for is left to RefereeSystem, which takes several times as
+// The judgement is that of judge_spd_solution() except for roundings, and only for well-behaved systems. Systems with a
+// pivot floor, a failure or numbers near the limits of a type are left to RefereeSystem, which takes several times as
 // long.
 //
-// A = L L^T by rows; then Z = L^-1, which says how certain the pivots are; then the sums of |A^-1| = |Z^T Z|, which is
-// not stored. The residual r of an answer x is computed in twice the precision of T, and with it x* = x + Z^T Z r: that
-// way no digits of x* - x cancel. All of these are products of rows with rows, of which a tile stays in registers.
+// A = L L^T is computed by rows. Z = L^-1 says how certain the pivots are. The sums of |A^-1| = |Z^T Z| are computed
+// without storing A^-1. The residual r of an answer x is computed in twice the precision of its numbers. With it
+// follows x* = x + Z^T Z r, so that no digits of x* - x cancel. All of these are products of rows with rows, with a
+// tile in registers.
 //
 // One file, because everything in its one class is about the same lanes.
 #pragma once
@@ -41,8 +42,8 @@ class SystemsInLanes {
  public:
   using Lanes = Eigen::Array<double, lanes, 1>;
 
-  /// Of the first of these systems, as many as there are lanes. Where there are fewer, the last one counts again.
-  /// `memory` is its own while it is there.
+  /// Takes the first of these systems, as many as there are lanes. If there are fewer, the last one is repeated. The
+  /// object uses `memory` exclusively during its lifetime.
   SystemsInLanes(const SolvedSystems<T>& solved, std::span<const std::int64_t> systems, std::vector<Lanes>& memory)
       : input_(solved),
         systems_(systems),
@@ -76,7 +77,7 @@ class SystemsInLanes {
 
  private:
   using Column = std::array<Lanes, max_system_size>;
-  /// As many as registers hold: 32 of AVX-512, or else 16.
+  /// As many as registers hold: AVX-512 has 32, the others have 16.
   static constexpr int tile_rows = 4, tile_columns = lanes == 8 ? 4 : 2;
   template <int C, int R = tile_rows>
   using Tile = std::array<std::array<Lanes, C>, R>;
@@ -85,17 +86,17 @@ class SystemsInLanes {
 
   static constexpr double u = static_cast<double>(std::numeric_limits<T>::epsilon()) / 2;
   static constexpr double infinity = std::numeric_limits<double>::infinity();
-  /// The range of exponents of A and of x in which no product leaves that of double.
+  /// The range of exponents of A and x in which no product leaves the range of double.
   static constexpr int largest_exponent_of_matrix = 1000;
   static constexpr double largest_x = 0x1p500, smallest_x = 0x1p-500;
-  /// Numbers below 2 plus this, less this, are rounded to multiples of 2^-22: the products of two such, and sums of 128
-  /// of those, are exact.
+  /// Adding and subtracting this rounds numbers below 2 to multiples of 2^-22. Products of two such multiples, and sums
+  /// of 128 such products, are exact.
   static constexpr double splitter_of_ones = 1.5 * 0x1p30;
-  /// Below, the digits of A^-1 are too few.
+  /// Below this rcond, A^-1 has too few digits.
   static constexpr double least_rcond = 0x1p-36;
 
-  /// Calls visit(r, c) for each element of a tile; r and c are constants, and so the tile can stay in registers, where
-  /// all calls are inlined: that is what gnu::flatten below is for.
+  /// Calls visit(r, c) for each element of a tile. Its arguments are constants, so the tile can stay in registers if
+  /// all calls are inlined. The attribute gnu::flatten below inlines them.
   template <int C, int R = tile_rows, class Visit>
   static void for_tile(const Visit& visit) {
     for_indices<R>([&](auto r) { for_indices<C>([&](auto c) { visit(r, c); }); });
@@ -106,14 +107,15 @@ class SystemsInLanes {
     (std::make_integer_sequence<int, count>());
   }
 
-  /// tile(r, c) -= sum over k in [first, last) of a(r, k) b(c, k), b(c, k) = b[c column_stride + k row_stride].
+  /// Computes tile(r, c) -= sum over k in [first, last) of a(r, k) b(c, k). The element b(c, k) is b[c column_stride +
+  /// k row_stride].
   template <int C>
   void subtract_products(Tile<C>& tile, const Lanes* a, const Lanes* b, int column_stride, int row_stride, int first,
                          int last) const {
     for (int k = first; k < last; ++k)
       for_tile<C>([&](auto r, auto c) { tile[r][c] -= a[r * stride_ + k] * b[c * column_stride + k * row_stride]; });
   }
-  /// Of rows of the factor with rows of the factor.
+  /// Subtracts products of rows of the factor with rows of the factor.
   template <int C>
   void subtract_products_of_rows(Tile<C>& tile, int i, int j, int first, int last) {
     subtract_products<C>(tile, row_of_factor(i), row_of_factor(j), stride_, 1, first, last);
@@ -121,7 +123,7 @@ class SystemsInLanes {
   Lanes* row_of_matrix(int i) { return &matrix_[static_cast<std::size_t>(i) * stride_]; }
   Lanes* row_of_factor(int i) { return &factor_[static_cast<std::size_t>(i) * stride_]; }
 
-  /// Of each system, where its numbers begin.
+  /// Addresses of the numbers of each system.
   using Numbers = std::array<const T*, lanes>;
   [[nodiscard]] Numbers numbers(const T* of_all, std::int64_t size, std::size_t first_system = 0) const {
     Numbers numbers;
@@ -129,7 +131,7 @@ class SystemsInLanes {
       numbers[lane] = of_all + systems_[std::min(first_system + lane, systems_.size() - 1)] * size;
     return numbers;
   }
-  /// to[i](lane) = from[lane][first + i] factor(lane), i < lanes.
+  /// Loads to[i](lane) = from[lane][first + i] factor(lane) for i < lanes.
   static void load_block(const Numbers& from, int first, const Lanes& factor, Lanes* to) {
     Eigen::Array<double, lanes, lanes> block;
     for (int lane = 0; lane < lanes; ++lane)
@@ -137,7 +139,7 @@ class SystemsInLanes {
     block.transposeInPlace();
     for (int i = 0; i < lanes; ++i) to[i] = block.col(i) * factor;
   }
-  /// The same of i < count.
+  /// Loads to[i](lane) = from[lane][first + i] factor(lane) for i < count.
   static void load(const Numbers& from, int first, int count, const Lanes& factor, Lanes* to) {
     int i = 0;
     for (; i + lanes <= count; i += lanes) load_block(from, first + i, factor, to + i);
@@ -147,14 +149,14 @@ class SystemsInLanes {
       for (int lane = 0; lane < lanes; ++lane) to[i](lane) = static_cast<double>(from[lane][first + i]) * factor(lane);
   }
 
-  /// 2^-g A, filled up with an identity matrix.
+  /// Loads 2^-g A, padded with an identity matrix.
   void load_matrices() {
     const SpdShape& shape = input_.shape;
     const bool is_whole = shape.storage == Storage::dense;
     const auto start_of_row = [&](int i) { return row_begin(shape.storage, n_, i); };
     const Numbers a = numbers(input_.a, shape.matrix_size());
     for (int lane = 0; lane < lanes; ++lane) {
-      // No element of a positive definite matrix is larger than the largest of the diagonal.
+      // In a positive definite matrix, no element is larger than the largest diagonal element.
       T largest = 0;
       for (int i = 0; i < n_; ++i) largest = std::max(largest, a[lane][start_of_row(i) + i]);
       const int exponent = largest > 0 && std::isfinite(largest) ? std::ilogb(largest) : 0;
@@ -170,7 +172,7 @@ class SystemsInLanes {
     for (int i = 0; i < padded_; ++i) roots_[i] = row_of_matrix(i)[i].sqrt();
   }
 
-  /// ||2^-g A||_1 and max |a_ij - a_ji| / min a_ii.
+  /// Computes ||2^-g A||_1 and max |a_ij - a_ji| / min a_ii.
   void find_norms() {
     Lanes least = Lanes::Constant(infinity), most = Lanes::Zero();
     for (int i = 0; i < n_; ++i) {
@@ -193,15 +195,15 @@ class SystemsInLanes {
     }
   }
 
-  /// Asks for some of the next matrices, whose numbers arrive while these are factored.
+  /// Prefetches a part of the next matrices, so that they arrive while these are factored.
   void prefetch() {
     constexpr int line = 64 / sizeof(T), lines = std::is_same_v<T, double> ? 2 : 1;
     for (int i = 0; i < lines && fetched_ < input_.shape.matrix_size(); ++i, fetched_ += line)
       for (const T* matrix : next_) __builtin_prefetch(matrix + fetched_, 0, 2);
   }
 
-  /// Calls visit(j, diagonal) for the tiles of rows i, ... on and left of the diagonal. `diagonal` is the row of the
-  /// tile whose first element is on the diagonal, a constant; negative where none is.
+  /// Calls visit(j, diagonal) for the tiles of rows i, ... on and left of the diagonal. The argument `diagonal` is a
+  /// constant: the row of the tile with its first element on the diagonal. It is negative if there is none.
   template <class Visit>
   void for_tiles_of_rows(int i, const Visit& visit) {
     for (int j = 0; j < i; j += tile_columns) {
@@ -214,7 +216,8 @@ class SystemsInLanes {
     (std::make_integer_sequence<int, tile_rows / tile_columns>());
   }
 
-  /// A = L L^T. L lies in the strictly lower triangle of factor_, the reciprocals of its diagonal on that of factor_.
+  /// Factors A = L L^T. L goes to the strict lower triangle of factor_, and the reciprocals of its diagonal to the
+  /// diagonal of factor_.
   [[gnu::flatten]] void factor() {
     for (int i = 0; i < padded_; i += tile_rows)
       for_tiles_of_rows(i, [&](int j, auto diagonal) {
@@ -240,7 +243,7 @@ class SystemsInLanes {
       });
   }
 
-  /// Z = L^-1, its transpose in the upper triangle of factor_; and sum_i |z_ki| sqrt(a_ii).
+  /// Computes Z = L^-1, transposed in the upper triangle of factor_, and the weights sum_i |z_ki| sqrt(a_ii).
   [[gnu::flatten]] void invert_factor() {
     weights_.fill(Lanes::Zero());
     for (int i = 0; i < padded_; i += tile_rows)
@@ -270,7 +273,7 @@ class SystemsInLanes {
       });
   }
 
-  /// The numbers of the pivots. The loop over lanes becomes vector instructions, unless it is unrolled before.
+  /// Computes the numbers of the pivots. The loop over lanes becomes vector instructions, unless it is unrolled first.
   void find_pivot_numbers() {
     constexpr double e = spd_ratio_limit * u;
     smallest_.fill(infinity);
@@ -292,7 +295,7 @@ class SystemsInLanes {
       }
   }
 
-  /// ||A^-1||_1.
+  /// Computes ||A^-1||_1.
   [[gnu::flatten]] void sum_inverse() {
     Column sums;
     sums.fill(Lanes::Zero());
@@ -319,7 +322,7 @@ class SystemsInLanes {
     }
   }
 
-  /// x and 2^-g b of columns `first`, ...
+  /// Loads x and 2^-g b of the columns from `first` on.
   void load_columns(int first) {
     const SpdShape& shape = input_.shape;
     together_ = std::min(most_together, columns_ - first);
@@ -347,7 +350,7 @@ class SystemsInLanes {
     add_columns<C>(first);
   }
 
-  /// r = 2^-g b - A x of C columns.
+  /// Computes r = 2^-g b - A x for C columns.
   template <int C>
   [[gnu::flatten]] void find_residuals(int first) {
     for (int i = 0; i < padded_; i += tile_rows) {
@@ -358,7 +361,7 @@ class SystemsInLanes {
     }
   }
 
-  /// x = leading_x + rest_x.
+  /// Splits x = leading_x + rest_x.
   template <int C>
   void split_columns(int first) {
     for (int c = 0; c < C; ++c) {
@@ -375,15 +378,15 @@ class SystemsInLanes {
       }
     }
   }
-  /// 2^floor(log2 v) of a normal number.
+  /// Returns 2^floor(log2 v) of a normal number.
   static double power_of_two(double v) {
     return std::bit_cast<double>(std::bit_cast<std::uint64_t>(v) & 0x7ff0000000000000U);
   }
 
-  /// r = 2^-g b - A x, to twice the digits.
+  /// Computes r = 2^-g b - A x with twice the digits.
   template <int C>
   [[gnu::flatten]] void find_split_residuals(int first) {
-    constexpr int rows = std::min(tile_rows, 2 * tile_columns / C);  // there are two sums of each
+    constexpr int rows = std::min(tile_rows, 2 * tile_columns / C);  // each element has two sums
     for (int i = 0; i < padded_; i += rows) {
       Tile<C, rows> leading, rest;
       for_tile<C, rows>([&](auto r, auto c) { leading[r][c] = rest[r][c] = Lanes::Zero(); });
@@ -408,7 +411,7 @@ class SystemsInLanes {
     }
   }
 
-  /// x* - x = Z^T Z r of C columns.
+  /// Computes x* - x = Z^T Z r for C columns.
   template <int C>
   [[gnu::flatten]] void find_differences() {
     for (int i = 0; i < padded_; i += tile_rows) {
@@ -458,11 +461,11 @@ class SystemsInLanes {
     }
   }
 
-  /// Whether all numbers are in the middle of their ranges.
+  /// Returns whether all numbers are well within their ranges.
   [[nodiscard]] bool is_well_behaved(int lane) const {
     if (!is_well_scaled_[lane] || !std::isfinite(sum_(lane)) || !(asymmetry_(lane) <= n_ * u)) return false;
-    // Rounding to T changes an element by u of it and denorm_min / 2 at most, and so x* by less than 9 u ||x*||_1: it
-    // has not underflowed.
+    // Rounding to T changes an element by at most u times the element, or denorm_min / 2. This changes x* by less than
+    // 9 u ||x*||_1, so it has not underflowed.
     constexpr double least_norm = std::is_same_v<T, float> ? 0x1p-149 / (16 * u) : 0;
     return columns_ == 0 || (std::isfinite(answer_.sum(lane)) && answer_.least_norm(lane) >= n_ * smallest_x &&
                              answer_.norm(lane) <= largest_x && answer_.least_exact_norm(lane) > n_ * least_norm);
@@ -499,37 +502,37 @@ class SystemsInLanes {
     return certain;
   }
 
-  /// Over all columns.
+  /// Norms over all columns.
   struct Answer {
-    Lanes residual = Lanes::Zero();  ///< max ||r||_1 / ||x||_1; of an inverse max ||r||_1
+    Lanes residual = Lanes::Zero();  ///< max ||r||_1 / ||x||_1; for an inverse max ||r||_1
     Lanes norm = Lanes::Zero();      ///< max ||x||_1
     Lanes forward = Lanes::Zero();   ///< max ||x - x*||_inf / ||x*||_inf
     Lanes least_norm = Lanes::Constant(infinity), least_exact_norm = least_norm;  ///< min ||x||_1, min ||x*||_1
-    Lanes sum = Lanes::Zero();  ///< of all norms: finite where all of them are (a NaN may escape from extremes)
+    Lanes sum = Lanes::Zero();  ///< of all norms: finite only if all of them are (maxima and minima may miss a NaN)
   };
 
   SolvedSystems<T> input_;
   std::span<const std::int64_t> systems_;
-  Numbers next_;              // matrices
-  std::int64_t fetched_ = 0;  // numbers of each of those
+  Numbers next_;              ///< the matrices to prefetch
+  std::int64_t fetched_ = 0;  ///< numbers of each that were prefetched
   int n_, padded_;
-  int stride_;  // odd: elements of a column lie in different sets of the cache
+  int stride_;  ///< odd, so that elements of a column lie in different sets of the cache
   int columns_;
-  int together_ = 0;                        // columns that are judged together
-  std::array<int, lanes> exponents_;        // g
-  std::array<bool, lanes> is_well_scaled_;  // A
-  Lanes scale_;                             // 2^-g
+  int together_ = 0;                        ///< columns that are judged together
+  std::array<int, lanes> exponents_;        ///< g
+  std::array<bool, lanes> is_well_scaled_;  ///< whether A is
+  Lanes scale_;                             ///< 2^-g
   Answer answer_;
-  // Of the pivots d_k of 2^-g A: the least, the least d_k - |d d_k|, sum_k |d d_k| / d_k, prod_k m_k of d_k = m_k
-  // 2^c_k, and of those of A sum_k c_k and sum_k |c_k|.
+  // Numbers of the pivots d_k = m_k 2^c_k of 2^-g A: the least, its error, the least d_k - |d d_k|, sum_k |d d_k| /
+  // d_k. Also prod_k m_k and, for the pivots of A, sum_k c_k and sum_k |c_k|.
   alignas(64) std::array<double, lanes> smallest_, error_of_smallest_{}, lowest_, sum_of_errors_{}, product_;
   alignas(64) std::array<std::int64_t, lanes> exponent_of_product_{}, magnitude_{};
   Lanes norm_, norm_of_inverse_, asymmetry_;
-  Lanes sum_;                        // of all |a_ij| and |(A^-1)_ij|: finite where all of them are
-  Lanes *matrix_, *factor_;          // 2^-g A, and factor() and invert_factor(); by rows, stride_ elements apart
-  Column roots_, pivots_, weights_;  // sqrt(a_kk), d_k, sum_i |z_ki| sqrt(a_ii)
-  Columns x_, rhs_;                  // by rows of together_ elements
-  // Of C columns, by rows of C elements.
+  Lanes sum_;                        ///< of all |a_ij| and |(A^-1)_ij|: finite only if all of them are
+  Lanes *matrix_, *factor_;          ///< 2^-g A, and its factors and their inverse; by rows, stride_ elements apart
+  Column roots_, pivots_, weights_;  ///< sqrt(a_kk), d_k, sum_i |z_ki| sqrt(a_ii)
+  Columns x_, rhs_;                  ///< by rows of together_ elements
+  // Numbers of C columns, by rows of C elements.
   std::array<Lanes, tile_columns * max_system_size> leading_x_, rest_x_, residual_, solved_, difference_;
 };
 

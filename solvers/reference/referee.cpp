@@ -19,8 +19,8 @@ namespace {
 
 constexpr double unit_roundoff(ScalarType type) { return type == ScalarType::float32 ? 0x1p-24 : 0x1p-53; }
 
-/// What becomes of a solution that leaves the range of T; as the backend has it where it is about as much as the limit,
-/// or where the backend's solution is not so certain.
+/// Returns the status of a solution that may leave the range of its type. It is the backend's status if the loss is
+/// near the limit, or if the backend's solution is not certain enough.
 template <class T>
 std::int32_t range_status(const RefereeSystem<T>& system, const typename RefereeSystem<T>::Solution& solution, int n,
                           double rcond, std::int32_t info) {
@@ -29,7 +29,7 @@ std::int32_t range_status(const RefereeSystem<T>& system, const typename Referee
   if (info == info_result_underflowed && !system.may_underflow()) return 0;
   if (info != info_result_not_finite && rcond < n * u) return info;
   const auto loss = system.rounding_loss(solution);
-  const double error = 1 / rcond;  // of the backend's x, which may lie nearer to numbers of T, or farther from them
+  const double error = 1 / rcond;  // error of the backend's x, which may be nearer to numbers of T or farther from them
   if (info == info_result_underflowed)
     return std::min(loss.found + error, loss.most) > 0.5 * spd_underflow_loss ? info : 0;
   return loss.found - error > 2 * spd_underflow_loss ? info_result_underflowed : 0;
@@ -66,7 +66,8 @@ SpdJudgement judge_spd_solution(const SpdShape& shape, const T* a, const T* b, c
     const bool is_repaired = judgement.info == 0 && (judgement.repaired > 0 || judgement.undecided);
     const double error = is_repaired ? system.error_as_repaired(x) : judgement.backward_error;
     judgement.residual_ratio = error / (shape.wants_inverse() ? shape.n * u : u);
-    const bool certain = !(judgement.rcond < shape.n * 0x1p-53);  // or else no digit of the referee's solution is
+    const bool certain = !(judgement.rcond < shape.n * 0x1p-53);  // otherwise no digit of the referee's solution is
+                                                                  // certain
     if (judgement.info == 0 && certain && !judgement.undecided)
       judgement.forward_ratio = system.forward_error(x, solution) * judgement.rcond / (u * relaxed);
     else
@@ -91,7 +92,7 @@ template SpdJudgement judge_spd_solution(const SpdShape&, const double*, const d
 
 namespace {
 
-/// A system without an answer must not look as if it had one.
+/// Returns whether the answer of a failed system looks like a failure.
 template <class T>
 bool looks_failed(const SpdBlock<T>& block, const T* x, std::size_t s) {
   bool failed = std::all_of(x, x + block.shape.solution_size(), [](T v) { return std::isnan(v); });
@@ -103,12 +104,12 @@ bool looks_failed(const SpdBlock<T>& block, const T* x, std::size_t s) {
   return failed;
 }
 
-/// By what answers are judged, beside A and b.
+/// Parameters of the judgement besides A and b.
 struct Rules {
   double pivot_floor, rcond_overestimate;
 };
 
-/// Largest error over bound of a solved system's numbers about A.
+/// Returns the largest error over bound in a solved system's numbers about A.
 template <class T>
 double error_of_numbers(const SpdBlock<T>& block, const SpdJudgement& judgement, const Rules& rules, std::size_t s) {
   if (block.rcond.empty()) return 0;
@@ -121,7 +122,8 @@ double error_of_numbers(const SpdBlock<T>& block, const SpdJudgement& judgement,
   if (judgement.info != 0) return 0;  // rounding decides whether A has these numbers
   if (judgement.undecided) {
     if (block.repaired[s] > block.shape.n) return infinity;
-    return within(perturbation, 1.001 * judgement.largest_perturbation) ? 0 : infinity;  // rounded to T, to be exact
+    return within(perturbation, 1.001 * judgement.largest_perturbation) ? 0 : infinity;  // the factor allows for
+                                                                                         // rounding to T
   }
   double worst = 0;
   for_each_spd_number<T>([&](const auto& number) {
@@ -138,8 +140,8 @@ double error_of_numbers(const SpdBlock<T>& block, const SpdJudgement& judgement,
   return worst;
 }
 
-/// Error over bound by this judgement of the system; infinite where something without a bound of its own is wrong, or a
-/// backward error by more than `limit` times its bound.
+/// Returns the error over bound by this judgement of the system. It is infinite if something without a bound is wrong.
+/// It is also infinite if a backward error is wrong by more than `limit` times its bound.
 template <class T>
 double error_by(const SpdJudgement& judgement, const SpdBlock<T>& block, const Rules& rules, std::int64_t system,
                 double limit) {
@@ -150,7 +152,7 @@ double error_by(const SpdJudgement& judgement, const SpdBlock<T>& block, const R
   if (info != 0) return looks_failed(block, block.x.data() + system * shape.solution_size(), s) ? 0 : infinity;
   const double numbers = error_of_numbers(block, judgement, rules, s);
   if (shape.determinant_only) return numbers;
-  // Before format 1.3 residuals were computed in double precision, whatever T is.
+  // Before format 1.3, residuals were computed in double precision for every T.
   const double bound = judgement.bounds.backward_error + (block.perturbation.empty() ? shape.n * 0x1p-53 : 0);
   if (!within(error_over_bound(block.backward_error[s], judgement.backward_error, bound), limit)) return infinity;
   return std::max({numbers, error_over_bound(judgement.residual_ratio, 0, spd_ratio_limit),
@@ -178,7 +180,7 @@ bool same_status(std::int32_t backend_info, const SpdJudgement& judgement, Scala
 
 namespace {
 
-/// Whether an answer is 0 in the rows and columns that a system of its size does not have.
+/// Returns whether an answer is 0 in the rows and columns beyond its system's size.
 template <class T>
 bool is_zero_beyond(const SpdShape& shape, const T* x, int size) {
   const int columns = shape.wants_inverse() ? shape.n : shape.nrhs, used = shape.wants_inverse() ? size : shape.nrhs;
@@ -188,7 +190,7 @@ bool is_zero_beyond(const SpdShape& shape, const T* x, int size) {
   return true;
 }
 
-/// Of a system without rows, or with a size that is none.
+/// Returns the error over bound of a system without rows, or with a size out of range.
 template <class T>
 double error_without_rows(const SpdBlock<T>& block, std::size_t s) {
   const T* const x = block.x.data() + s * static_cast<std::size_t>(block.shape.solution_size());
@@ -201,7 +203,7 @@ double error_without_rows(const SpdBlock<T>& block, std::size_t s) {
   return right ? 0 : infinity;
 }
 
-/// These systems of a block, which are of one size, as a block of that size.
+/// Returns systems of a block that have the same size as a block of that size.
 template <class T>
 SpdBlock<T> leading_blocks(const SpdBlock<T>& block, int size, std::span<const std::int64_t> systems) {
   const SpdShape& shape = block.shape;
@@ -231,12 +233,12 @@ SpdBlock<T> leading_blocks(const SpdBlock<T>& block, int size, std::span<const s
   return leading;
 }
 
-/// spd_errors_over_bounds() of a block with sizes: of all systems of one size at a time.
+/// Computes spd_errors_over_bounds() of a block with sizes, for all systems of one size at a time.
 template <class T>
 void errors_by_size(const RefereeLanes& referee_lanes, const SpdBlock<T>& block, const Rules& rules,
                     std::span<const std::int64_t> systems, std::span<double> errors) {
   const SpdShape& shape = block.shape;
-  std::vector<std::vector<std::size_t>> of_size(static_cast<std::size_t>(shape.n) + 1);  // places in `systems`
+  std::vector<std::vector<std::size_t>> of_size(static_cast<std::size_t>(shape.n) + 1);  // indices in `systems`
   for (std::size_t i = 0; i < systems.size(); ++i) {
     const auto s = static_cast<std::size_t>(systems[i]);
     const std::int32_t size = block.sizes[s];
@@ -271,9 +273,9 @@ void spd_errors_over_bounds(const RefereeLanes& referee_lanes, const SpdBlock<T>
     errors_by_size(referee_lanes, block, rules, systems, errors);
     return;
   }
-  constexpr double certain = 0.5;  // far enough from 1 for what the roundings of two referees differ by
+  constexpr double certain = 0.5;  // far enough from 1 for the different roundings of the two referees
   std::vector<std::int64_t> solved;
-  std::vector<std::size_t> places;  // of those in `systems`
+  std::vector<std::size_t> places;  // indices in `systems`
   solved.reserve(systems.size());
   places.reserve(systems.size());
   for (std::size_t i = 0; i < systems.size(); ++i)

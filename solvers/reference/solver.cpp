@@ -11,7 +11,7 @@ namespace smallbatch {
 
 namespace {
 
-/// Stores an answer of system k; numbers that are not wanted have null pointers.
+/// Stores an answer of system k. Numbers that are not wanted have null pointers.
 template <class T>
 void store(const SpdBatch<T>& batch, const SpdSolution<T>& solution, std::int64_t k, std::int32_t info,
            const SpdValues& values) {
@@ -22,11 +22,11 @@ void store(const SpdBatch<T>& batch, const SpdSolution<T>& solution, std::int64_
   });
 }
 
-/// System k of a batch whose systems have all its rows.
+/// Solves system k of a batch, if all systems have n rows.
 template <class T>
 void solve_one(const SpdBatch<T>& batch, const SpdSolution<T>& solution, double pivot_floor, std::int64_t k) {
   const SpdShape& shape = batch.shape;
-  std::vector<T> b;  // x may take its place
+  std::vector<T> b;  // a copy, because x may take the place of b
   if (shape.nrhs > 0) b.assign(batch.b + k * batch.b_step(), batch.b + k * batch.b_step() + shape.rhs_size());
   using System = RefereeSystem<T>;
   const System system(shape, batch.a + k * batch.a_step(), b.data(), pivot_floor);
@@ -55,7 +55,7 @@ void solve_one(const SpdBatch<T>& batch, const SpdSolution<T>& solution, double 
   store(batch, solution, k, info, values);
 }
 
-/// System k of a batch with sizes: what its leading rows and columns are, alone.
+/// Solves system k of a batch with sizes: its leading rows and columns alone.
 template <class T>
 void solve_leading_block(const SpdBatch<T>& batch, const SpdSolution<T>& solution, double pivot_floor, std::int64_t k) {
   const SpdShape& shape = batch.shape;
@@ -91,7 +91,7 @@ void solve_leading_block(const SpdBatch<T>& batch, const SpdSolution<T>& solutio
   store(batch, solution, k, alone.info[0], values);
 }
 
-/// Factors of system k.
+/// Factors system k.
 template <class T>
 void factor_one(const SpdBatch<T>& batch, const SpdFactors<T>& factors, std::int64_t k) {
   const SpdShape shape{batch.shape.n, 0, batch.shape.storage, true};
@@ -109,7 +109,7 @@ void factor_one(const SpdBatch<T>& batch, const SpdFactors<T>& factors, std::int
         *end = static_cast<T>(wide(i, j));
         overflows |= !std::isfinite(*end++);
       }
-    constexpr int away = 200;  // exponents from where T has no smaller numbers
+    constexpr int away = 200;  // an exponent far above the numbers that T rounds to 0
     for (int i = 0; i < shape.n; ++i)
       underflows |=
           wide(i, i) < std::numeric_limits<T>::min() &&
@@ -125,7 +125,7 @@ void factor_one(const SpdBatch<T>& batch, const SpdFactors<T>& factors, std::int
   if (factors.log_determinant != nullptr) factors.log_determinant[k] = values.log_determinant;
 }
 
-/// System k by its factors, in the wide precision, whose range needs no scaling.
+/// Solves system k with its factors, in the wide precision, which has a range that needs no scaling.
 template <class T>
 void solve_factored_one(const SpdFactoredBatch<T>& batch, const SpdSolution<T>& solution, std::int64_t k) {
   using W = Wide<T>;
@@ -201,7 +201,7 @@ class ReferenceSpdSolver final : public SpdSolver {
 
 }  // namespace
 
-// Every method is the same to the referee.
+// The reference ignores the method: it always uses Eigen's LLT.
 std::unique_ptr<SpdSolver> make_reference_spd_solver(unsigned threads, const SpdOptions& options) {
   return std::make_unique<ReferenceSpdSolver>(threads, options.pivot_floor);
 }

@@ -1,10 +1,10 @@
-// One system as Eigen sees it: its inspection, its factors, what a floor of pivots makes of it, and what is measured on
-// its answers. The reference backend solves with it, and the referee judges with it; nothing else may include it.
+// One system as Eigen sees it: its inspection, its factors, its repair with a pivot floor, and measures of its answers.
+// The reference backend solves with it and the referee judges with it; nothing else may include it.
 //
-// Input is inspected here first, because Eigen's LLT reports success for NaN, infinities and asymmetric matrices. Every
-// system is scaled by powers of two to numbers near 1 (exact), so that products of norms stay in range. Residuals are
-// computed in double precision for float input and in long double for double input, and so are the pivots of matrices
-// that a floor of pivots may repair, and the factors of the repaired ones.
+// The input is inspected here first, because Eigen's LLT reports success for NaN, infinities and asymmetric matrices.
+// Every system is scaled exactly, by powers of two, to numbers near 1, so that products of norms stay in range.
+// Residuals are computed in double precision for float input and in long double for double input. Pivots that a pivot
+// floor may raise, and the factors of repaired matrices, have that precision, too.
 //
 // One file, because everything in its one class is about the one scaled matrix and its one factor.
 #pragma once
@@ -28,7 +28,7 @@ namespace smallbatch {
 
 inline constexpr double nan_value = std::numeric_limits<double>::quiet_NaN();
 
-/// On the heap: a caller's thread may have a small stack.
+/// A matrix on the heap, because the stack of a caller's thread may be small.
 template <class Scalar>
 using Matrix = Eigen::Matrix<Scalar, Eigen::Dynamic, Eigen::Dynamic>;
 template <class Scalar>
@@ -38,17 +38,17 @@ using Column = Eigen::Matrix<Scalar, Eigen::Dynamic, 1, Eigen::ColMajor, max_sys
 template <class T>
 using Wide = std::conditional_t<std::is_same_v<T, float>, double, long double>;
 
-/// floor(log2 of the largest magnitude); 0 where all are 0.
+/// Returns floor(log2 of the largest magnitude), or 0 if all values are 0.
 template <class Derived>
 int exponent_of(const Eigen::DenseBase<Derived>& values) {
   const auto largest = values.derived().cwiseAbs().maxCoeff();
   return largest > 0 ? std::ilogb(largest) : 0;
 }
-/// values * 2^exponent.
+/// Returns values * 2^exponent.
 template <class Derived>
 auto scaled(const Eigen::DenseBase<Derived>& values, int exponent) {
   using Scalar = typename Derived::Scalar;
-  constexpr int largest = 1000;  // 2^exponent itself stays in range for the common ones
+  constexpr int largest = 1000;  // up to here 2^exponent itself is in range
   if (std::abs(exponent) <= largest) return (values.derived() * std::ldexp(Scalar(1), exponent)).eval();
   return values.derived().unaryExpr([exponent](Scalar v) { return std::ldexp(v, exponent); }).eval();
 }
@@ -57,13 +57,15 @@ double norm1(const Eigen::MatrixBase<Derived>& m) {
   return static_cast<double>(m.cwiseAbs().colwise().sum().maxCoeff());
 }
 
-/// One system as the referee sees it: the stored matrix A, and the Cholesky factor of E = 2^-g H A H, where g brings
-/// the largest element next to 1 and the powers of two in H = diag(2^half) then bring the diagonal there, too.
-/// Raising a pivot adds to the diagonal element, so E + diag(shift) is what is factored where there is a floor.
+/// One system as the referee sees it: the stored matrix A, and the Cholesky factor of a scaled matrix. The scaled
+/// matrix is E = 2^-g H A H with a diagonal matrix H of powers of two. The exponent g brings the largest element next
+/// to 1. Then the powers of two in H = diag(2^half) bring the diagonal next to 1, too. Raising a pivot adds to the
+/// diagonal element, so with a floor E + diag(shift) is factored.
 template <class T>
 class RefereeSystem {
  public:
-  /// `leaning`: where rounding decides whether A is symmetric, 1 says that it is, -1 that it is not.
+  /// Inspects and factors a system. If rounding decides whether A is symmetric, `leaning` decides: 1 for symmetric, -1
+  /// for not symmetric.
   RefereeSystem(const SpdShape& shape, const T* a, const T* b, double pivot_floor, int leaning = 0)
       : shape_(shape), b_(b), matrix_(shape.n, shape.n), shift_(shape.n) {
     const int n = shape.n;
@@ -82,7 +84,8 @@ class RefereeSystem {
     if (std::any_of(half_.begin(), half_.end(), [](int half) { return half != 0; }))
       for (int i = 0; i < n; ++i)
         for (int j = 0; j < n; ++j) {
-          // Of a matrix that is not positive definite it may be anything; its product with others must be a number.
+          // In a matrix that is not positive definite, the element may have any size. Its products with others must not
+          // become NaN.
           constexpr double largest = 0x1p400;
           const double element = std::ldexp(matrix_(i, j), half_[i] + half_[j] - exponent_);
           equilibrated_(i, j) = std::clamp(element, -largest, largest);
@@ -103,17 +106,17 @@ class RefereeSystem {
 
   [[nodiscard]] std::int32_t info() const { return info_; }
   [[nodiscard]] int columns() const { return shape_.wants_inverse() ? shape_.n : shape_.nrhs; }
-  /// The most that max_k shift_k / a_kk may be; 0 without a floor.
+  /// Returns the largest allowed max_k shift_k / a_kk; 0 without a floor.
   [[nodiscard]] double largest_perturbation() const {
     double largest = 0;
     for (int i = 0; i < shape_.n && floor_ > 0; ++i)
       largest = std::max(largest, largest_shift(i) / equilibrated_(i, i));
     return largest;
   }
-  /// Rounding decides which pivots are raised: |d shift| may be anything up to F.
+  /// Returns whether rounding decides which pivots are raised. Errors of shift may then be anything up to F.
   [[nodiscard]] bool undecided() const { return undecided_; }
 
-  /// Column c of the solution, refined with wide residuals.
+  /// Returns column c of the solution, refined with wide residuals.
   Column<Wide<T>> solve(int c) const {
     Column<Wide<T>> rhs = stored_rhs(c);
     for (int i = 0; i < shape_.n; ++i) rhs(i) = std::ldexp(rhs(i), half_[i]);
@@ -129,10 +132,13 @@ class RefereeSystem {
     return x;
   }
 
-  /// A^-1 = Y Y^T with L^T Y = I, exactly symmetric. (Columns solved one by one and then mirrored would not do: their
-  /// errors differ by as much as the condition number allows, and A times the difference is no longer small.) In the
-  /// wider precision, because A times the error of the product is not small either where A is nearly singular. With
-  /// Y^T from L Y^T = I the product would miss by another square root of the condition number (Higham, chapter 14).
+  /// Stores A^-1 = Y Y^T with L^T Y = I, which is exactly symmetric. Columns that are solved one by one and then
+  /// mirrored would not do. Their errors differ by as much as the condition number allows, and A times the difference
+  /// is not small.
+  ///
+  /// The precision is the wider one, because A times the error of the product is not small either if A is nearly
+  /// singular. With Y^T from L Y^T = I, the product would lose another square root of the condition number (Higham,
+  /// chapter 14).
   void store_inverse(T* x) const {
     using W = Wide<T>;
     const int n = shape_.n;
@@ -150,12 +156,13 @@ class RefereeSystem {
         x[i * n + j] = x[j * n + i] = static_cast<T>(std::ldexp(product(i, j), half_[i] + half_[j] - exponent_));
   }
 
-  /// ||b - A x||_1 / (||A||_1 ||x||_1), largest over the right-hand sides, or ||I - A X||_1 / (||A||_1 ||X||_1).
+  /// Returns ||b - A x||_1 / (||A||_1 ||x||_1), the largest over the right-hand sides, or ||I - A X||_1 / (||A||_1
+  /// ||X||_1).
   double backward_error(const T* x) const { return residual(x, Column<Wide<T>>::Zero(shape_.n)); }
 
-  /// What a backend's may be wrong by beside 1 %.
+  /// Returns the allowed error of a backend's backward error, besides 1 %.
   [[nodiscard]] double rounding_of_backward_error(const T* x) const {
-    constexpr int least = -1020;  // the exponents of elements that can be brought next to 1 in one multiplication
+    constexpr int least = -1020;  // the least exponent of elements that one multiplication can bring next to 1
     bool twice = sizeof(T) == sizeof(double) && exponent_ >= least;
     for (int c = 0; c < columns(); ++c) {
       const Column<double> column = stored_solution(x, c);
@@ -164,7 +171,7 @@ class RefereeSystem {
     return twice ? 0x1p-59 : shape_.n * 0x1p-53;
   }
 
-  /// The same for that A + diag(e) which x answers best, e_k within what may be added.
+  /// Returns the backward error for the A + diag(e) that x answers best, with e_k within what may be added.
   double error_as_repaired(const T* x) const {
     using W = Wide<T>;
     Column<W> product = Column<W>::Zero(shape_.n), square = product;
@@ -191,7 +198,7 @@ class RefereeSystem {
     return all;
   }
 
-  /// max over columns of ||x - x*||_inf / ||x*||_inf.
+  /// Returns the maximum over columns of ||x - x*||_inf / ||x*||_inf.
   double forward_error(const T* x, const Solution& solution) const {
     double worst = 0;
     for (int c = 0; c < columns(); ++c) {
@@ -207,8 +214,8 @@ class RefereeSystem {
     return worst;
   }
 
-  /// By how much rounding to T changes the solution that it changes most, and the most that it could change one as
-  /// small as that, in units of u ||x||_1.
+  /// Changes of solutions by rounding to T, relative to ||x||_1, in multiples of u. They are the largest change found,
+  /// and the most that a solution as small as these could change.
   struct RoundingLoss {
     double found = 0, most = 0;
   };
@@ -223,8 +230,8 @@ class RefereeSystem {
     }
     return worst;
   }
-  /// Whether rounding may change some solution by half of what backends allow or more, whatever errors it has: of a
-  /// small residual, ||x||_1 is at least about ||b||_1 / ||A + diag(e)||_1.
+  /// Returns whether rounding may change some solution by at least half of what backends allow, whatever its errors
+  /// are. If the residual is small, ||x||_1 is at least about ||b||_1 / ||A + diag(e)||_1.
   [[nodiscard]] bool may_underflow() const {
     constexpr double u = static_cast<double>(std::numeric_limits<T>::epsilon()) / 2;
     const double norm_a = norm1(matrix_) * (1 + largest_perturbation());
@@ -235,28 +242,28 @@ class RefereeSystem {
     }
     return false;
   }
-  /// By how much rounding to T changes one solution, relatively.
+  /// Returns the relative change of one solution by rounding to T.
   [[nodiscard]] static double relative_loss(const Column<Wide<T>>& x) {
     Wide<T> lost = 0, norm = 0;
     for (const Wide<T> value : x) {
       const T stored = static_cast<T>(value);
-      if (!std::isfinite(stored)) return 0;  // that is an overflow
+      if (!std::isfinite(stored)) return 0;  // this is an overflow
       lost += std::abs(value - Wide<T>(stored));
       norm += std::abs(value);
     }
     return norm == 0 ? 0 : static_cast<double>(lost / norm);
   }
 
-  /// Whether some solution leaves the range of T.
+  /// Returns whether a solution leaves the range of T.
   [[nodiscard]] static bool overflows(const Solution& solution) {
     return std::any_of(solution.data(), solution.data() + solution.size(),
                        [](Wide<T> value) { return !std::isfinite(static_cast<T>(value)); });
   }
 
-  /// The condition number, and what errors |dA_ij| <= e sqrt(a_ii a_jj) do (spd_referee.hpp has the formulas).
+  /// The condition number, and the effects of errors |dA_ij| <= e sqrt(a_ii a_jj) (spd_referee.hpp has the formulas).
   struct Conditions {
     double rcond = 0;
-    double norm_change = 0;      ///< by how much repairs change ||A||_1, relatively
+    double norm_change = 0;      ///< relative change of ||A||_1 by repairs
     double smallest_pivot = 0;   ///< |d min_k d_k|
     double log_determinant = 0;  ///< |d ln det A|
     double shift = 0;            ///< max_k |d s_k| / a_kk
@@ -288,7 +295,7 @@ class RefereeSystem {
     return found;
   }
 
-  /// The numbers about A, rcond as `conditions` has it.
+  /// Returns the numbers about A; rcond is that of `conditions`.
   [[nodiscard]] SpdValues numbers(const Conditions& conditions) const {
     SpdValues found;
     found.rcond = conditions.rcond;
@@ -298,12 +305,12 @@ class RefereeSystem {
     found.perturbation = perturbation_;
     return found;
   }
-  /// What errors of e may change in them, and roundings (spd_referee.hpp).
+  /// Returns how much errors of e, and roundings, may change the numbers (spd_referee.hpp).
   [[nodiscard]] SpdValues bounds(double e, const Conditions& conditions) const {
     constexpr double u = static_cast<double>(std::numeric_limits<T>::epsilon()) / 2;
     const int n = shape_.n;
     SpdValues bound;
-    // Whoever repairs may take the norm of A as given.
+    // A solver that repairs may take the norm of A as given.
     bound.rcond =
         conditions.relaxed(e) * e * (1 + conditions.rcond) + (n * u + conditions.norm_change) * conditions.rcond;
     bound.smallest_pivot = conditions.smallest_pivot + static_cast<double>(std::numeric_limits<T>::denorm_min());
@@ -313,7 +320,7 @@ class RefereeSystem {
     return bound;
   }
 
-  /// The factors of A = L D L^T, in twice the precision of T where that helps: L below the diagonal, D on it.
+  /// Returns the factors of A = L D L^T, in twice the precision of T where that helps: L below the diagonal, D on it.
   [[nodiscard]] Matrix<Wide<T>> factors() const {
     const int n = shape_.n;
     Matrix<Wide<T>> found = Matrix<Wide<T>>::Zero(n, n);
@@ -324,7 +331,7 @@ class RefereeSystem {
     return found;
   }
 
-  /// d_k of E = L D L^T; that of A is 2^(g - 2 half_k) times as large.
+  /// Returns d_k of E = L D L^T; that of A is 2^(g - 2 half_k) times as large.
   [[nodiscard]] double pivot_of_equilibrated(int k) const { return static_cast<double>(pivots_[k]); }
   [[nodiscard]] double smallest_pivot() const {
     double smallest = std::numeric_limits<double>::infinity();
@@ -341,7 +348,7 @@ class RefereeSystem {
     }
     return static_cast<double>(sum + exponent * std::numbers::ln2_v<Wide<T>>);
   }
-  /// sum_k |ln m_k| + |e_k ln 2| of d_k = m_k 2^e_k: what the roundings of ln det A are relative to.
+  /// Returns sum_k |ln m_k| + |e_k ln 2| with d_k = m_k 2^e_k. The roundings of ln det A are relative to this sum.
   [[nodiscard]] double log_magnitude() const {
     double sum = 0;
     for (int k = 0; k < shape_.n; ++k) {
@@ -352,7 +359,7 @@ class RefereeSystem {
     return sum;
   }
 
-  /// Smallest over largest eigenvalue of the leading k x k block with its diagonal scaled to 1.
+  /// Returns the smallest over the largest eigenvalue of the leading k x k block with its diagonal scaled to 1.
   [[nodiscard]] double scaled_block_rcond(int k) const {
     Eigen::MatrixXd block = equilibrated_.topLeftCorner(k, k);
     if (!(block.diagonal().minCoeff() > 0)) return block.diagonal().minCoeff() < 0 ? -1 : 0;
@@ -364,7 +371,7 @@ class RefereeSystem {
   }
 
  private:
-  /// One column of b - (A + diag(added)) x, and x, both times powers of two that keep them in range.
+  /// One column of b - (A + diag(added)) x, and x, both multiplied by powers of two that keep them in range.
   struct ResidualOfColumn {
     Column<Wide<T>> residual, x;
   };
@@ -399,8 +406,8 @@ class RefereeSystem {
     return shape_.wants_inverse() && worst > 0 ? worst / (norm_a * norm_inverse) : worst;
   }
 
-  /// What errors of pivots and repairs do to the numbers about A. A pivot that was raised is the floor, whatever was
-  /// below it.
+  /// Adds the effects of errors in pivots and repairs on the numbers about the matrix. The floor alone determines a
+  /// raised pivot, whatever its value was before.
   void add_pivot_errors(double e, const std::array<double, max_system_size>& pivot_error, Conditions& found) const {
     double smallest = std::numeric_limits<double>::infinity(), lowest = smallest, error_of_smallest = 0;
     for (int k = 0; k < shape_.n; ++k) {
@@ -410,7 +417,7 @@ class RefereeSystem {
         found.shift = std::max(found.shift, error / equilibrated_(k, k));
         error = 0;
       }
-      // The repaired are computed in double precision, of which the pivot is rounded in the end.
+      // Repaired systems are computed in double precision; the pivot is rounded at the end.
       found.log_determinant += as_nearby_ ? error / d + e_of_double : error / d;
       if (as_nearby_) error += e * d;
       const int exponent = exponent_ - 2 * half_[k];
@@ -431,7 +438,7 @@ class RefereeSystem {
     for (int i = 0; i < n; ++i)
       for (int j = 0; j < i; ++j) {
         const double bound = n * eps * std::sqrt(std::abs(matrix_(i, i))) * std::sqrt(std::abs(matrix_(j, j)));
-        const double rounding = 4 * eps * bound + least;  // of a bound that is computed in T
+        const double rounding = 4 * eps * bound + least;  // rounding of a bound that is computed in T
         if (std::abs(matrix_(i, j) - matrix_(j, i)) > bound + leaning * rounding) return info_matrix_not_symmetric;
       }
     for (std::int64_t e = 0; e < shape_.rhs_size(); ++e)
@@ -449,15 +456,15 @@ class RefereeSystem {
     }
   }
 
-  /// What may be added to diagonal element i of E.
+  /// Returns the most that may be added to diagonal element i of E.
   [[nodiscard]] double largest_shift(int i) const {
     constexpr double u = static_cast<double>(std::numeric_limits<T>::epsilon()) / 2;
     const double rounding = shape_.n * u * matrix_.diagonal().maxCoeff();  // of 2^-g A
     return spd_largest_repair * std::max(floor_ * equilibrated_(i, i), std::ldexp(rounding, 2 * half_[i]));
   }
 
-  /// Which pivots the floor raises, and by how much: symmetric pivoting as solvers/spd_solver.hpp has it, with the rows
-  /// of L^-1 beside the Schur complement, which say how large the errors of its diagonal may be.
+  /// Finds the pivots that the floor raises, and their shifts, by the symmetric pivoting of solvers/spd_solver.hpp.
+  /// Rows of L^-1 are computed beside the Schur complement; they give the errors of its diagonal.
   void find_repairs() {
     using W = Wide<T>;
     const int n = shape_.n;
@@ -496,7 +503,7 @@ class RefereeSystem {
           const double error = error_of(*i) / equilibrated_(*i, *i) + error_of_best;
           if (*i != best && !(std::abs(share(*i) - least) > error)) order_undecided = true;
         }
-        // Where all pivots are well above the floor in one order, they are in another.
+        // If all pivots are well above the floor in one order, they are in any other order, too.
         if (order_undecided && share(best) < 2 * floor_) undecided_ = true;
       }
       const int row = *chosen;
@@ -530,7 +537,7 @@ class RefereeSystem {
     }
   }
 
-  /// The factor of E + diag(shift), where LLT in double precision may not have one.
+  /// Factors E + diag(shift); LLT in double precision might fail for it.
   void factor_nearby() {
     as_nearby_ = true;
     Matrix<Wide<T>> nearby = equilibrated_.template cast<Wide<T>>();
@@ -539,7 +546,7 @@ class RefereeSystem {
     factor_ = wide_factor_.template cast<double>();
   }
 
-  /// What repairs add to the diagonal of matrix_.
+  /// Returns the amounts that repairs add to the diagonal of matrix_.
   Column<Wide<T>> shift_of_matrix() const {
     Column<Wide<T>> shift = shift_;
     for (int i = 0; i < shape_.n; ++i) shift(i) = std::ldexp(shift(i), -2 * half_[i]);
@@ -560,7 +567,7 @@ class RefereeSystem {
     return x.template cast<Wide<T>>();
   }
 
-  /// The smallest leading block that LLT cannot factor: its last pivot is the first that is not positive.
+  /// Returns the smallest leading block that LLT cannot factor: its last pivot is the first that is not positive.
   std::int32_t first_failing_block() const {
     for (int k = 1; k < shape_.n; ++k)
       if (Eigen::LLT<Eigen::MatrixXd>(equilibrated_.topLeftCorner(k, k)).info() != Eigen::Success) return k;
@@ -581,22 +588,22 @@ class RefereeSystem {
 
   SpdShape shape_;
   const T* b_;
-  Matrix<double> matrix_;        // A; 2^-exponent_ A once inspected
+  Matrix<double> matrix_;        // A; after inspection 2^-exponent_ A
   Matrix<double> equilibrated_;  // E
   int exponent_ = 0;             // g
   std::array<int, max_system_size> half_{};
-  Matrix<double> factor_;                          // lower triangular, of E + diag(shift)
-  Column<Wide<T>> shift_;                          // 0 where the pivot was not raised
+  Matrix<double> factor_;                          // lower triangle, of E + diag(shift)
+  Column<Wide<T>> shift_;                          // 0 if the pivot was not raised
   std::array<Wide<T>, max_system_size> pivots_{};  // of E + diag(shift)
   std::int32_t info_ = 0;
-  // Where there is a floor.
+  // Used with a floor only.
   static constexpr double e_of_double = spd_ratio_limit * 0x1p-53;
   double floor_ = 0;  // F
   std::int32_t repaired_ = 0;
   double perturbation_ = 0;
-  int failed_ = 0;  // the row whose pivot cannot be raised, counted from 1
+  int failed_ = 0;  // the row with a pivot that cannot be raised, counted from 1
   bool undecided_ = false;
-  bool as_nearby_ = false;  // the factors are those of a nearby matrix, the pivots those of find_repairs()
+  bool as_nearby_ = false;  // whether the factors are those of a nearby matrix, and the pivots those of find_repairs()
   std::array<double, max_system_size> nearby_pivot_error_{};
   Matrix<Wide<T>> wide_factor_;
 };

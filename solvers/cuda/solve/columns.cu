@@ -4,7 +4,8 @@
 // and written in whole runs.
 //
 // The kernels take whole matrices of 32 rows, in double precision also of 16 rows, that begin at multiples of 16 bytes.
-// Systems that are not plain are marked for the general kernel (solve/general.cu).
+// Systems that are not plain are marked for the general kernel (solve/general.cu). One file, because all steps share
+// the layout of right-hand sides.
 //
 // In shared memory, right-hand sides lie in strips that are 16 bytes wide, with one piece per row. The place of a piece
 // is its row exclusive-or keys of strip and system. Lanes that read their rows, or the same row of all systems, meet
