@@ -11,7 +11,7 @@ namespace {
 
 constexpr ValueLayout cube_layout{6, 5, 13, true};
 
-/// A count or an atomic number, then three lengths: I5 4F12.6 of the cube format, always with a blank between.
+/// Line of an integer and some numbers, in the cube format's I5 4F12.6. A blank always separates two numbers.
 std::string cube_line(std::int64_t count, std::initializer_list<double> numbers) {
   std::string line = right_aligned(std::to_string(count), 5);
   for (const double value : numbers) line += " " + right_aligned(number_text(value, 6, std::chars_format::fixed), 11);

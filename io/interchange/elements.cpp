@@ -27,13 +27,13 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 9> ions_of_c
                                                                                        {"BAR", "BA"},
                                                                                        {"CAD", "CD"}}};
 
-/// 0 where it is no symbol.
+/// Returns the atomic number of a symbol, or 0 if there is no such symbol.
 std::int8_t number_of(std::string_view symbol) {
   const auto found = std::ranges::find(symbols, symbol);
   return found == symbols.end() ? std::int8_t{0} : static_cast<std::int8_t>(found - symbols.begin() + 1);
 }
 
-/// The first letters of a name, as capitals.
+/// Returns the first letters of a name, as capitals.
 std::string letters_of(std::string_view name) {
   const auto is_letter = [](char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z'); };
   const auto begin = std::ranges::find_if(name, is_letter);

@@ -1,4 +1,4 @@
-// What the atoms of molecules are.
+// Elements of the atoms of molecules.
 #pragma once
 
 #include <cstdint>
@@ -8,18 +8,21 @@ namespace smallbatch {
 
 inline constexpr std::int8_t last_atomic_number = 118;
 
-/// Of an atom by its name and its residue's, as PDB and PQR files have them; 0 where it is not known, or could be two
-/// elements. Capitals do not matter, digits and signs at the ends are left out: of "1HB" and "NA+" letters are "HB" and
-/// "NA". Most PQR files have no field for the element, and do not keep PDB's columns, so the names decide, in this
-/// order:
-///  1. An ion's residue has its name: CA in CA is calcium, CA in ALA is not. CHARMM's names of ions, as SOD in SOD.
-///  2. A name of one letter, or one that begins with H (D: deuterium), is that element.
-///  3. Of C, N, O, P and S, with a letter of the place in the residue behind (A, B, G, D, E, Z, H): the first letter,
-///  but
-///     SE is selenium. CL is chlorine. With another letter that makes it the symbol of an element, as CU, NI and OS:
-///     not known. Else the first letter.
-///  4. Two letters that are the symbol of an element: that one, as FE, ZN and BR.
-///  5. B, F and I: the first letter. All else, as the charges off the atoms of water models (EPW, MW): not known.
+/// Returns the atomic number of an atom, from its name and its residue's name in a PDB or PQR file. Returns 0 if the
+/// element is unknown, or could be one of two. Capitals do not matter. Digits and signs at the ends are ignored: "1HB"
+/// is read as "HB", and "NA+" as "NA".
+///
+/// Most PQR files have no field for the element and do not keep PDB's columns. So the names decide, in this order:
+///  1. The residue of an ion has the ion's name: CA in CA is calcium, CA in ALA is not. CHARMM's names of ions count,
+///     too, as SOD in SOD.
+///  2. A name of one letter is that element. A name that begins with H, or D (deuterium), is hydrogen.
+///  3. CL is chlorine, and SE is selenium.
+///  4. A name that begins with C, N, O, P or S is that element in two cases. Its second letter names a place in the
+///     residue (A, B, G, D, E, Z, H), or its first two letters are no symbol. Otherwise, as for CU, NI and OS, it is
+///     unknown.
+///  5. A name of two letters that are a symbol, as FE, ZN and BR, is that element.
+///  6. A name that begins with B, F or I is that element. All others are unknown, as the charges of water models that
+///     lie beside the atoms (EPW, MW).
 std::int8_t atomic_number(std::string_view atom, std::string_view residue);
 
 }  // namespace smallbatch

@@ -1,5 +1,5 @@
-// What the exporters share: a C stream on an output file that appears whole or not at all, titles as plain text, and
-// the check of a map.
+// Common parts of the exporters: a stream to an output file, titles as plain text, and a check of a map. The file
+// appears only when it is complete.
 #pragma once
 
 #include <cerrno>
@@ -14,7 +14,7 @@
 
 namespace smallbatch {
 
-/// Throws Error(output) for a write that fails; nothing is left behind without commit().
+/// Stream to an output file. Throws Error(output) if a write fails. Without commit() nothing is left behind.
 class ExportFile {
  public:
   ExportFile(const std::string& path, bool overwrite)
@@ -26,7 +26,7 @@ class ExportFile {
     if (std::fwrite(text.data(), 1, text.size(), stream_.get()) != text.size()) fail();
   }
   [[noreturn]] void fail() const { throw output_error(output_.path(), errno); }
-  /// For a library that writes by itself.
+  /// The C stream, for a library that writes by itself.
   [[nodiscard]] std::FILE* stream() const { return stream_.get(); }
 
   void commit() {
@@ -42,11 +42,11 @@ class ExportFile {
   std::unique_ptr<std::FILE, Close> stream_;
 };
 
-/// One line of printable ASCII, as every reader takes it: control characters become spaces, letters with marks lose
-/// them, Greek ones are spelled, and any other character is a '?'.
+/// Converts a text to one line of printable ASCII, which every reader accepts. Control characters become spaces, and
+/// letters lose their marks. Greek letters are spelled out, and any other character becomes a '?'.
 std::string plain_line(std::string_view text);
 
-/// Throws Error(usage) where the map has no points, or not one value for each.
+/// Throws Error(usage) if the map has no points, or not one value for each point.
 inline void check_shape(const std::string& path, const LatticeMap& map) {
   const auto& [nx, ny, nz] = map.shape;
   if (nx > 0 && ny > 0 && nz > 0 && static_cast<std::int64_t>(map.values.size()) == map.shape.points()) return;

@@ -1,5 +1,4 @@
-// Opening finds who is in which place of each frame; reading takes numbers from these places. One file, because what is
-// read relies on what was found.
+// The constructor finds which particle is in which place of each frame. read() takes numbers from these places.
 #include "io/interchange/h5md.hpp"
 
 #include <algorithm>
@@ -26,7 +25,7 @@ std::string only_group(const InputFile& file) {
                    groups.empty() ? "Give an H5MD file with charges." : "Name the group to use.");
 }
 
-/// Other attributes are other programs' business, but a unit under another name would be no unit.
+/// Other attributes belong to other programs. But a misspelt unit would be ignored.
 void refuse_near_unit(const InputFile& file, const std::string& object) {
   for (const std::string& name : file.attributes(object)) {
     if (name == "unit" || !nearest_name(name, {"unit"})) continue;
@@ -35,14 +34,14 @@ void refuse_near_unit(const InputFile& file, const std::string& object) {
   }
 }
 
-/// The unit may stand on the numbers or on the group that holds them with their times.
+/// Returns the unit of the numbers, or of the group that holds the numbers and their times.
 std::optional<double> unit_of(const InputFile& file, const std::string& numbers, const std::string& element,
                               std::optional<double> (*unit)(const InputFile&, const std::string&)) {
   const auto found = unit(file, numbers);
   return found || numbers == element ? found : unit(file, element);
 }
 
-/// An object of other programs that may not even have groups on its way.
+/// True if all groups on the way to the object exist. Files of other programs may lack them.
 bool has_parents(const InputFile& file, const std::string& object) {
   for (std::size_t slash = object.find('/', 1); slash != std::string::npos; slash = object.find('/', slash + 1)) {
     if (file.kind(object.substr(0, slash)) != ObjectKind::group) return false;
@@ -50,7 +49,7 @@ bool has_parents(const InputFile& file, const std::string& object) {
   return true;
 }
 
-/// offset + frame * interval; nothing where an integer has no such value.
+/// Returns offset + frame * interval, or nothing if an integer T cannot hold it.
 template <class T>
 std::optional<T> of_frame(double offset, std::int64_t frame, T interval) {
   if constexpr (std::is_floating_point_v<T>) {
@@ -65,7 +64,7 @@ std::optional<T> of_frame(double offset, std::int64_t frame, T interval) {
   }
 }
 
-constexpr std::int64_t nobody = INT64_MIN;  ///< in place of an id
+constexpr std::int64_t nobody = INT64_MIN;  ///< id of an empty place
 constexpr std::int64_t numbers_at_once = 1 << 20;
 
 const DatasetInfo& numbers(const InputFile& file, const std::string& dataset) {
@@ -75,7 +74,7 @@ const DatasetInfo& numbers(const InputFile& file, const std::string& dataset) {
                    "Convert it before writing, e.g. array.astype(\"float64\").");
 }
 
-/// Nothing where it is no number of int64.
+/// Returns the value as int64, or nothing if int64 cannot hold it exactly.
 template <class T>
 std::optional<std::int64_t> whole(T value) {
   bool is_whole = true;
@@ -87,7 +86,7 @@ std::optional<std::int64_t> whole(T value) {
   return is_whole ? std::optional(static_cast<std::int64_t>(value)) : std::nullopt;
 }
 
-/// Calls work(T{}) with a T that has all numbers of a dataset as they are.
+/// Calls work(T{}) with a T that holds all numbers of a dataset exactly.
 template <class Work>
 void with_numbers_of(const DatasetInfo& info, Work&& work) {
   if (info.is(ElementType::uint64)) return work(std::uint64_t{});
@@ -95,7 +94,7 @@ void with_numbers_of(const DatasetInfo& info, Work&& work) {
   work(double{});
 }
 
-/// A number that steps of a dataset have where nobody wrote them.
+/// True if a step has a value that HDF5 or a writer gives to frames that were never written.
 bool is_unwritten(double step, std::optional<double> fill, double before) {
   return (fill && *fill != 0 && step == *fill) || std::isnan(step) || (step == -1 && !(before < -1));
 }
@@ -130,7 +129,7 @@ H5mdParticles::H5mdParticles(const InputFile& file, const std::string& group, co
     throw file.error(position_.dataset, "expected at least one particle, found shape " + shape_text(positions.shape),
                      "Give a group with particles.");
   }
-  file.check_proportion(position_.dataset);  // there are offsets and labels of all frames
+  file.check_proportion(position_.dataset);  // offsets and labels of all frames are kept in memory
   type_ = positions.type == ElementType::float32 ? ScalarType::float32 : ScalarType::float64;
 
   for (const std::string& object : {position_.path, position_.dataset}) refuse_near_unit(file, object);
@@ -149,7 +148,7 @@ H5mdParticles::H5mdParticles(const InputFile& file, const std::string& group, co
   }
 }
 
-/// One of `row` for each frame, or one for all frames, in a group or alone.
+/// Opens an element with numbers of shape `row`: for each frame, or once for all frames, in a group or alone.
 H5mdParticles::Element H5mdParticles::element(const std::string& path, const std::vector<std::int64_t>& row) const {
   const bool is_group = file_->kind(path) == ObjectKind::group;
   Element found{path, is_group ? path + "/value" : path, false};
@@ -179,8 +178,8 @@ void H5mdParticles::open_charges(const std::string& particles, const std::string
   }
   const bool has_own = file.kind(charge) != ObjectKind::none;
   if (given && has_own) {
-    throw file.error(charge, "the trajectory has charges of its own, and " + given->source + " gives others",
-                     "Give none.");
+    throw file.error(charge, "the trajectory already has charges, and " + given->source + " gives others",
+                     "Import it without other charges.");
   }
   if (given) return;
   if (!has_own) {
@@ -202,8 +201,8 @@ void H5mdParticles::open_ids(const std::string& particles) {
   if (id_.has_frames) expect_steps_of_positions(id_);
 }
 
-/// A number for each frame, or one from a frame to the next, which begin at the attribute offset; nothing where there
-/// is neither.
+/// Returns a number for each frame. The dataset has all of them, or the interval, with the first one in the attribute
+/// `offset`. Returns nothing if there is no dataset.
 template <class T>
 std::vector<T> numbers_of_frames(const InputFile& file, const std::string& dataset, std::int64_t frames) {
   if (file.kind(dataset) == ObjectKind::none) return {};
@@ -233,13 +232,13 @@ std::vector<T> numbers_of_frames(const InputFile& file, const std::string& datas
   const double offset = file.number(dataset, "offset").value_or(0);
   for (std::size_t frame = 0; frame < values.size(); ++frame) {
     const auto value = of_frame<T>(offset, static_cast<std::int64_t>(frame), interval[0]);
-    if (!value) throw file.error(dataset, "its offset or interval is beyond what a step may be", "Correct it.");
+    if (!value) throw file.error(dataset, "its offset or interval gives a step beyond int64", "Correct it.");
     values[frame] = *value;
   }
   return values;
 }
 
-/// Numbers of the frames that were written. No answer depends on them, so a fault in them is a warning.
+/// Returns the numbers of the frames that were written. No answer depends on them, so a fault is a warning.
 template <class T>
 std::vector<T> H5mdParticles::read_of_frames(const std::string& dataset) {
   try {
@@ -258,12 +257,12 @@ std::vector<T> H5mdParticles::read_of_frames(const std::string& dataset) {
     return values;
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::bad_input) throw;
-    warnings_.push_back(std::string(error.what()) + " Frames go without.");
+    warnings_.push_back(std::string(error.what()) + " These numbers are left out.");
     return {};
   }
 }
 
-/// The frames that were written, with their steps and times.
+/// Finds the frames that were written, and reads their steps and times.
 void H5mdParticles::open_frames() {
   const InputFile& file = *file_;
   const std::string step = position_.path + "/step", time = position_.path + "/time";
@@ -273,16 +272,16 @@ void H5mdParticles::open_frames() {
   std::vector<double> steps;
   try {
     steps = numbers_of_frames<double>(file, step, frames_in_file_);
-  } catch (const Error& error) {  // told where it is read as a label
+  } catch (const Error& error) {  // read_of_frames() warns of it below
     if (error.kind() != ErrorKind::bad_input) throw;
   }
   if (steps.size() == rows_.size() && !steps.empty() && !file.dataset(step).shape.empty()) {
     const auto fill = file.fill_value<double>(step);
-    double before = std::numeric_limits<double>::quiet_NaN();  // nothing
+    double before = std::numeric_limits<double>::quiet_NaN();  // no frame yet
     std::erase_if(rows_, [&](std::int64_t row) {
       const double found = steps[static_cast<std::size_t>(row)];
       bool is_lost = is_unwritten(found, fill, before);
-      // HDF5 fills with 0, unless it is told otherwise: steps rise, and are not 0 again.
+      // HDF5 fills with 0 by default. Steps rise, so a later step 0 is suspect.
       if (found == 0 && before >= 0) {
         std::vector<double> position(static_cast<std::size_t>(places_) * 3);
         file.read(position_.dataset, {{row, 1}}, position.data());
@@ -304,12 +303,12 @@ void H5mdParticles::open_frames() {
     labels_.time_unit = file.string(time, "unit").value_or("");
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::bad_input) throw;
-    warnings_.push_back(std::string(error.what()) + " Times go without a unit.");
+    warnings_.push_back(std::string(error.what()) + " The unit of times is left out.");
   }
 }
 
-/// Each element has steps of its own: of as many frames, its numbers may be those of other ones. Where either has none,
-/// they are taken to be alike.
+/// Throws if the element has other steps than the positions. Its numbers could then belong to other frames, even if the
+/// number of frames is equal. If either has no steps, they are assumed to be equal.
 void H5mdParticles::expect_steps_of_positions(const Element& element) const {
   const std::string own = element.path + "/step", step = position_.path + "/step";
   if (file_->kind(own) == ObjectKind::none || file_->kind(step) == ObjectKind::none) return;
@@ -317,10 +316,10 @@ void H5mdParticles::expect_steps_of_positions(const Element& element) const {
     const auto found = numbers_of_frames<T>(*file_, own, frames_in_file_),
                expected = numbers_of_frames<T>(*file_, step, frames_in_file_);
     if (found.empty() || expected.empty()) return;
-    const std::string remedy = "Store them at the steps of the positions, or one frame of them for all.";
+    const std::string remedy = "Store them at the steps of the positions, or once for all frames.";
     if (found.size() != expected.size()) {
       throw file_->error(own,
-                         "it has " + std::to_string(found.size()) + " steps, where the positions have " +
+                         "it has " + std::to_string(found.size()) + " steps, and the positions have " +
                              std::to_string(expected.size()),
                          remedy);
     }
@@ -331,7 +330,7 @@ void H5mdParticles::expect_steps_of_positions(const Element& element) const {
       const auto text = [](T value) { return std::is_integral_v<T> ? std::to_string(value) : text_of(value); };
       throw file_->error(own,
                          "frame " + std::to_string(i) + " is step " + text(found[i]) +
-                             ", where the positions have step " + text(expected[i]),
+                             ", and the positions have step " + text(expected[i]),
                          remedy);
     }
   };
@@ -339,7 +338,7 @@ void H5mdParticles::expect_steps_of_positions(const Element& element) const {
   are_integers ? expect(std::int64_t{}) : expect(double{});
 }
 
-/// Rows of an element, one after the other; what all frames share for each.
+/// Reads an element for some frames, one after the other. Numbers for all frames are repeated for each.
 template <class T>
 void H5mdParticles::read_frames(const Element& element, std::int64_t first, std::int64_t count, T* values) const {
   const auto& shape = file_->dataset(element.dataset).shape;
@@ -390,7 +389,7 @@ H5mdParticles::Places H5mdParticles::read_places(std::int64_t first, std::int64_
   return found;
 }
 
-/// Finds which particle is in which place; reads all frames.
+/// Finds which particle is in which place of each frame. Reads all frames.
 void H5mdParticles::find_particles() {
   const std::int64_t most = std::max<std::int64_t>(1, numbers_at_once / places_);
   std::vector<std::int64_t> latest, id_of_place(static_cast<std::size_t>(places_), nobody);
@@ -415,7 +414,7 @@ void H5mdParticles::find_particles() {
   }
 }
 
-/// The difference of a frame from the one before.
+/// Adds the ids of a frame, which differ from those of the frame before.
 void H5mdParticles::add_ids(const std::int64_t* ids, std::int64_t frame, std::vector<std::int64_t>& id_of_place) {
   std::vector<std::int64_t> sorted;
   for (std::int64_t place = 0; place < places_; ++place) {
@@ -427,11 +426,10 @@ void H5mdParticles::add_ids(const std::int64_t* ids, std::int64_t frame, std::ve
   }
   std::ranges::sort(sorted);
   if (const auto twice = std::ranges::adjacent_find(sorted); twice != sorted.end()) {
-    throw file_->error(
-        id_.dataset,
-        "frame " + std::to_string(frame) + " has the id " + std::to_string(*twice) +
-            " twice, and no fill value says that no particle is there",
-        "Give each particle an id of its own, and create the dataset with a fill value for empty places.");
+    throw file_->error(id_.dataset,
+                       "frame " + std::to_string(frame) + " has the id " + std::to_string(*twice) +
+                           " twice, and this id is not the fill value that marks empty places",
+                       "Give each particle its own id, and create the dataset with a fill value for empty places.");
   }
   if (std::ranges::includes(known_ids_, sorted)) return;
   std::vector<std::int64_t> all;
@@ -439,7 +437,7 @@ void H5mdParticles::add_ids(const std::int64_t* ids, std::int64_t frame, std::ve
   known_ids_ = std::move(all);
 }
 
-/// Writers that work in parallel do not sort, and say by id which particle is where in each frame.
+/// Parallel writers do not sort the particles of a frame. Their ids say which particle is where.
 void H5mdParticles::expect_one_order(const std::string& of_all_frames) {
   if (std::exchange(was_ordered_, true) || has_one_order_) return;
   by_place_.is_of_places = false;
@@ -451,14 +449,13 @@ void H5mdParticles::expect_one_order(const std::string& of_all_frames) {
   for (std::size_t place = 0; place < of_first.size() && is_sorted; ++place)
     is_sorted = of_first[place] == nobody || of_first[place] == known_ids_[place];
   if (is_sorted) return;
-  throw file_->error(
-      id_.dataset,
-      "particles change their places, the first frame does not have all in the order of their ids, and " +
-          of_all_frames + " has one number of each for all frames",
-      "Sort the particles of each frame by their id.");
+  throw file_->error(id_.dataset,
+                     "particles change their places, the first frame is not in the order of all ids, and " +
+                         of_all_frames + " has one number per particle for all frames",
+                     "Sort the particles of each frame by their id.");
 }
 
-/// Whose the charges are that are there once for all frames.
+/// Finds which particles the charges for all frames belong to.
 void H5mdParticles::order_charges() {
   if (charge_.has_frames) return;
   if (given_) {
@@ -479,13 +476,13 @@ void H5mdParticles::order_charges() {
     return;
   }
   if (has_one_order_) return;
-  // One frame of charges may say of which step it is, and so in whose order.
+  // One frame of charges may state its step. It then has the order of the frame with this step.
   const std::string own = charge_.path + "/step";
   if (charge_.path != charge_.dataset && file_->kind(own) != ObjectKind::none && !labels_.step.empty()) {
     const auto step = numbers_of_frames<std::int64_t>(*file_, own, 1);
     const auto found = std::ranges::find(labels_.step, step.front());
     if (step.size() != 1 || found == labels_.step.end()) {
-      throw file_->error(own, "particles change their places, and no frame of the positions has its step",
+      throw file_->error(own, "particles change their places, and no frame of the positions has this step",
                          "Store charges at the steps of the positions.");
     }
     const std::vector<std::int64_t> ids = read_places(found - labels_.step.begin(), 1).id;
@@ -499,7 +496,7 @@ void H5mdParticles::order_charges() {
       by_charge_.index.push_back(place);
     }
     if (by_charge_.ids == known_ids_) return;
-    throw file_->error(charge_.dataset, "its frame does not have all particles that other frames have",
+    throw file_->error(charge_.dataset, "other frames have particles that this frame of charges lacks",
                        "Store charges for each frame.");
   }
   expect_one_order(charge_.dataset);

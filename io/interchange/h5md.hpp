@@ -1,14 +1,14 @@
 // Charges from H5MD 1.1 files (molecular dynamics trajectories): /particles/<group>/position and charge.
 //
 // Each is a dataset, position (N,3) and charge (N), or a group with frames: position/value (T,N,3), charge/value (T,N).
-// A charge without frames holds for every frame. Where the group has none, /observables/<group>/charge and
-// /observables/charge, or charges, are looked for: MDAnalysis writes what it was told of frames there. The frames'
-// steps and times are position/step and position/time, one each or every so many; charges of other steps are refused.
-// `unit` attributes are converted; boundaries are open here, so a periodic box is a warning.
+// A charge without frames holds for every frame. If the group has no charge, `charge` or `charges` is looked for in
+// /observables/<group> and /observables, where MDAnalysis writes them. Steps and times of the frames are position/step
+// and position/time, a number per frame or an interval. Charges with other steps are refused. Units are converted.
+// Boundaries are open here, so a periodic box causes a warning.
 //
-// Particles are told apart by id, or id/value, and without one by their places. A place of a frame is empty where its
-// id is the dataset's fill value, -1 or NaN. It is also empty where its position is three NaNs, or three times a fill
-// value other than 0. io/FORMAT.md says which frames were never written.
+// Particles are identified by id, or id/value. Without ids, a particle is identified by its place in the frame. A place
+// of a frame is empty if its id is -1, NaN or the dataset's fill value. A place is also empty if its position is three
+// NaNs, or three times a fill value other than 0. See io/FORMAT.md for frames that were never written.
 #pragma once
 
 #include <cstdint>
@@ -24,68 +24,69 @@
 
 namespace smallbatch {
 
-/// Of a trajectory that has none: one for each of its particles, in the order of their ids.
+/// Charges for a trajectory without charges: one per particle, in the order of the ids.
 struct GivenCharges {
   std::string source;                      ///< for messages
   std::vector<double> charge;              ///< in e
   std::vector<std::int8_t> atomic_number;  ///< may be empty
 };
 
-/// One particles group of an open file. Opening reads all ids and positions: frames may have different numbers of
-/// particles.
+/// One particles group of an open file. The constructor reads all ids and positions, because frames may have different
+/// numbers of particles.
 class H5mdParticles {
  public:
-  /// The file must outlive this object. An empty `group` takes the only one there is. Throws Error(bad_input), also
-  /// where charges are given and the file has its own.
+  /// The file must outlive this object. An empty `group` takes the only group of the file. Throws Error(bad_input),
+  /// also if charges are given and the file has its own.
   H5mdParticles(const InputFile& file, const std::string& group, const std::optional<GivenCharges>& given = {});
 
-  /// Those that were written.
+  /// Number of frames that were written.
   [[nodiscard]] std::int64_t frames() const { return static_cast<std::int64_t>(rows_.size()); }
-  /// Places that the file has for particles in each frame, of which some may be empty.
+  /// Number of places for particles in each frame of the file. Some places may be empty.
   [[nodiscard]] std::int64_t places() const { return places_; }
-  /// Particles of the frames: frame f has [offset[f], offset[f + 1]).
+  /// Offsets of the frames' particles: frame f has the particles [offset[f], offset[f + 1]).
   [[nodiscard]] const std::vector<std::int64_t>& offset() const { return offset_; }
-  /// Of the positions in the file.
+  /// Type of the positions in the file.
   [[nodiscard]] ScalarType type() const { return type_; }
-  /// Length of the file's position unit.
+  /// Unit of the positions in the file.
   [[nodiscard]] double unit_in_angstrom() const { return unit_in_angstrom_; }
   /// Steps and times of the frames.
   [[nodiscard]] const ProblemLabels& labels() const { return labels_; }
   [[nodiscard]] const std::vector<std::string>& warnings() const { return warnings_; }
 
-  /// The same of charges.
+  /// Unit of the charges in the file.
   [[nodiscard]] double charge_unit_in_e() const { return charge_unit_in_e_; }
-  /// Throws where it is not known whose the numbers are that are there once, in one order, for all frames.
+  /// Throws if it is unknown which particles the numbers of `of_all_frames` belong to. That dataset has one number per
+  /// place, for all frames.
   void expect_one_order(const std::string& of_all_frames);
-  /// Frames [first, first + count), one after the other: position (particles, 3) and charge (particles), in these
-  /// units.
+  /// Reads frames [first, first + count), one after the other: position (particles, 3) and charge (particles), in the
+  /// units of the file.
   void read(std::int64_t first, std::int64_t count, double* position, double* charge) const;
-  /// `numbers` has one for each place. `values` gets that of each particle of those frames. To be called after
-  /// expect_one_order().
+  /// Sets `values` to the number of each particle of frames [first, first + count). `numbers` has one for each place.
+  /// To be called after expect_one_order().
   template <class Values>
   void spread(const Values& numbers, std::int64_t first, std::int64_t count, Values& values) const {
     values.clear();
     for (const std::int64_t place : find_places(first, count))
       values.push_back(numbers[static_cast<std::size_t>(place)]);
   }
-  /// Atomic numbers of a frame, where they are given.
+  /// Returns the atomic numbers of a frame; empty if they were not given.
   [[nodiscard]] std::vector<std::int8_t> atomic_numbers(std::int64_t frame) const;
 
  private:
-  /// Numbers of particles, in a dataset.
+  /// One property of the particles: position, charge or id.
   struct Element {
     std::string path, dataset;
     bool has_frames = false;  ///< each frame has its own
   };
-  /// Whose the numbers are that all frames share: those of the places, or of sorted ids the ones at `index`.
+  /// Owners of numbers for all frames. Number k belongs to place k, or number index[i] to the particle ids[i].
   struct Order {
     bool is_of_places = true;
-    std::vector<std::int64_t> ids, index;
+    std::vector<std::int64_t> ids, index;  ///< ids are sorted; both are empty if numbers belong to places
   };
-  /// Of some frames what their places hold. Where there are no ids, the places' numbers stand for them.
+  /// Contents of the places of some frames. Without ids, the index of a place is the id of its particle.
   struct Places {
     std::vector<double> position;  ///< (frames, places, 3)
-    std::vector<std::int64_t> id;  ///< (frames, places), `nobody` where no particle is
+    std::vector<std::int64_t> id;  ///< (frames, places); `nobody`: an empty place
   };
 
   [[nodiscard]] Element element(const std::string& path, const std::vector<std::int64_t>& row) const;
@@ -107,24 +108,24 @@ class H5mdParticles {
   [[nodiscard]] std::vector<std::int64_t> find_places(std::int64_t first, std::int64_t count) const;
 
   const InputFile* file_;
-  Element position_, charge_, id_;     ///< the second without a dataset: given; the third likewise: there are none
-  std::optional<GivenCharges> given_;  ///< in place of the second
+  Element position_, charge_, id_;     ///< dataset names are empty for given charges and for missing ids
+  std::optional<GivenCharges> given_;  ///< used instead of charge_
   ProblemLabels labels_;
-  std::vector<std::int64_t> rows_;  ///< of the frames in the file
+  std::vector<std::int64_t> rows_;  ///< index in the file of each frame that was written
   std::vector<std::int64_t> offset_;
   std::vector<std::int64_t> known_ids_;  ///< sorted
   Order by_place_, by_charge_;
-  bool has_one_order_ = true, was_ordered_ = false;  ///< particles keep their places; by_place_ is known
+  bool has_one_order_ = true, was_ordered_ = false;  ///< particles keep their places; by_place_ was filled
   std::int64_t frames_in_file_ = 0, places_ = 0;
   ScalarType type_ = ScalarType::float64;
   double unit_in_angstrom_ = 1, charge_unit_in_e_ = 1;
   std::vector<std::string> warnings_;
 };
 
-/// An H5MD file, frame by frame.
+/// Reader of an H5MD file, frame by frame.
 class H5mdReader {
  public:
-  /// `group` is a name under /particles; empty takes the only one there is. Throws Error naming file and dataset.
+  /// `group` is a name under /particles. An empty `group` takes the only one. Throws Error naming file and dataset.
   H5mdReader(const std::string& path, const std::string& group, const std::optional<GivenCharges>& given = {});
 
   [[nodiscard]] std::int64_t frames() const { return particles_.frames(); }

@@ -1,4 +1,4 @@
-// The list of formats, and what is told of each file.
+// List of the export formats, with the remarks on each file.
 #include "io/interchange/lattice_export.hpp"
 
 #include "core/error.hpp"

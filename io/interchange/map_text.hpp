@@ -1,6 +1,6 @@
-// What formats have in common that hold V as text with z fastest, the reverse of the map's order. Private to io/.
+// Common parts of formats that hold V as text with z fastest, the reverse of the map's order. Private to io/.
 //
-// One yz-plane of text at a time is held.
+// Memory holds the text of one yz-plane at a time.
 #pragma once
 
 #include <string>
@@ -11,18 +11,18 @@ namespace smallbatch {
 
 std::string right_aligned(const std::string& text, std::size_t width);
 
-/// How a format writes the values.
+/// Layout of values in a format.
 struct ValueLayout {
   int per_line;
   int decimals;
-  std::size_t width;   ///< of a value with the blanks before it
-  bool row_ends_line;  ///< the values of each (x,y) begin on a new line
+  std::size_t width;   ///< of a value with the blanks before it; 0: one blank between values
+  bool row_ends_line;  ///< the values of each (x,y) begin a new line
 };
 
-/// Throws what lattice_export.hpp says of a map's shape and of NaN.
+/// Throws for a wrong shape or a NaN, as lattice_export.hpp says.
 void check_exportable(const std::string& path, const LatticeMap& map);
 
-/// All values, z fastest; returns how many had to be limited.
+/// Writes all values, z fastest. Returns the number of limited values.
 std::int64_t write_values(ExportFile& file, const LatticeMap& map, const ValueLayout& layout);
 
 }  // namespace smallbatch

@@ -1,4 +1,4 @@
-// Charges of molecules from other people's files.
+// Charges of molecules from files of other programs.
 #pragma once
 
 #include <cstdint>
@@ -7,13 +7,13 @@
 
 namespace smallbatch {
 
-/// position (n,3) in angstrom, charge (n) in e.
+/// Charges of one molecule: position (n,3) in angstrom, charge (n) in e.
 struct Molecule {
   std::vector<double> position, charge;
-  std::vector<std::int8_t> atomic_number;  ///< (n), 0 where it is not known (io/interchange/elements.hpp); may be empty
+  std::vector<std::int8_t> atomic_number;  ///< (n), 0: unknown (io/interchange/elements.hpp); may be empty
 };
 
-/// A PQR file as io/FORMAT.md says, read once: it may be a pipe. Throws Error naming file and line.
+/// Reads a PQR file (io/FORMAT.md). Reads it once, so it may be a pipe. Throws Error naming file and line.
 Molecule read_pqr(const std::string& path);
 
 }  // namespace smallbatch

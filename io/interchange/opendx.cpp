@@ -16,7 +16,7 @@ std::string scientific(double value) { return number_text(value, 12, std::chars_
 std::int64_t write_opendx(const std::string& path, const LatticeMap& map, bool overwrite) {
   check_exportable(path, map);
   ExportFile file(path, overwrite);
-  // Comments in short lines: some readers hold 84 characters of a line.
+  // Comments have short lines, because some readers hold only 84 characters of a line.
   file.write("# smallbatch: potential on a lattice, lengths in angstrom\n#\n");
   const std::string title = plain_line(map.title);
   for (std::size_t i = 0; i < title.size(); i += 72) file.write("# " + title.substr(i, 72) + "\n");

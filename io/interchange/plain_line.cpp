@@ -1,4 +1,4 @@
-// Titles in ASCII, which is all that every reader of a file, and the font of pictures, has.
+// Conversion of titles to ASCII, which every reader of a file understands. The font of pictures has nothing else.
 #include <array>
 #include <string>
 #include <string_view>
@@ -10,12 +10,12 @@
 namespace smallbatch {
 namespace {
 
-/// Of U+00C0 to U+017F.
+/// Letters without their marks, for U+00C0 to U+017F.
 constexpr std::string_view latin =
     "AAAAAAACEEEEIIIIDNOOOOOxOUUUUYTsaaaaaaaceeeeiiiidnooooo/ouuuuyty"
     "AaAaAaCcCcCcCcDdDdEeEeEeEeEeGgGgGgGgHhHhIiIiIiIiIiIiJjKkkLlLlLlL"
     "lLlNnNnNnnNnOoOoOoOoRrRrRrSsSsSsSsTtTtTtUuUuUuUuUuUuWwYyYZzZzZzs";
-/// Of U+03B1 to U+03C9; capitals are 32 before.
+/// Names of U+03B1 to U+03C9. Each capital is 32 code points before its small letter.
 constexpr std::array<std::string_view, 25> greek{
     "alpha", "beta",    "gamma", "delta", "epsilon", "zeta",  "eta", "theta",   "iota", "kappa", "lambda", "mu",   "nu",
     "xi",    "omicron", "pi",    "rho",   "sigma",   "sigma", "tau", "upsilon", "phi",  "chi",   "psi",    "omega"};

@@ -1,9 +1,10 @@
-// PQR: one ATOM or HETATM line per charge, fields separated by spaces:
+// Reader of PQR files. They have one ATOM or HETATM line per charge, with fields separated by spaces:
+//
 //     record serial name residue [chain] number [insertion] x y z charge radius [element]
-// Some fields may be missing, so x is found by its kind: it is the first number with a decimal point. Exactly five
-// numbers follow from there, or the line is refused. Writers align the fields in the columns of PDB files, where wide
-// ones run into each other; where that happened, and the columns are PDB2PQR's, the columns say what the fields are.
-// A line that is no record of PDB is refused too, because it may be an atom.
+//
+// Some fields may be missing, so x is the first number with a decimal point. Exactly five numbers begin there, or the
+// line is refused. Writers align the fields in the columns of PDB files, and wide fields then touch. Fields that touch
+// are read by PDB2PQR's columns. Any other line must be a record of PDB files, because it might be a misspelt atom.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -24,7 +25,7 @@ constexpr std::array<const char*, 5> number_names{"x", "y", "z", "charge", "radi
 constexpr std::string_view line_form =
     "record serial name residue [chain] number [insertion] x y z charge radius [element]";
 constexpr std::string_view number_form = "a residue number (as 12, 12A, A12, A000 or ****)";
-/// Of PDB files, today's and older ones, and of programs that write them; without ATOM and HETATM.
+/// Records of PDB files, current and older, and of programs that write them. ATOM and HETATM are not here.
 constexpr std::array<std::string_view, 59> known_records{
     "HEADER", "OBSLTE", "TITLE",  "SPLIT",  "CAVEAT", "COMPND", "SOURCE", "KEYWDS", "EXPDTA", "NUMMDL",
     "MDLTYP", "AUTHOR", "REVDAT", "SPRSDE", "JRNL",   "REMARK", "FTNOTE", "DBREF",  "DBREF1", "DBREF2",
@@ -43,14 +44,14 @@ std::vector<std::string_view> split(std::string_view text) {
   return fields;
 }
 
-/// In capitals or not, as APBS reads it.
+/// True if the line begins with `name`. Capitals do not matter, as in APBS.
 bool begins_with(std::string_view line, std::string_view name) {
   return line.size() >= name.size() && std::equal(name.begin(), name.end(), line.begin(), [](char one, char other) {
            return one == (other >= 'a' && other <= 'z' ? static_cast<char>(other - 'a' + 'A') : other);
          });
 }
 
-/// A comment begins with # or %, as APBS has it; within a word these are part of it.
+/// Returns the text before a comment. A comment begins with # or %, as in APBS, but not within a word.
 std::string_view without_comment(std::string_view text) {
   for (std::size_t mark = 0; (mark = text.find_first_of("#%", mark)) != std::string_view::npos; ++mark)
     if (mark == 0 || blanks.find(text[mark - 1]) != std::string_view::npos) return text.substr(0, mark);
@@ -60,8 +61,8 @@ std::string_view without_comment(std::string_view text) {
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
-/// The record that the first word names, in capitals; empty where it names none. Numbers may touch it from the seventh
-/// column on, as in CONECT10000.
+/// Returns the record that the first word names, in capitals; empty if it names none. Numbers may touch the record from
+/// the seventh column on, as in CONECT10000.
 std::string_view known_record(std::string_view text) {
   constexpr std::size_t columns = 6;
   std::string_view word = text.substr(0, text.find_first_of(blanks));
@@ -71,29 +72,30 @@ std::string_view known_record(std::string_view text) {
   return {};
 }
 
-/// Quoted for a message: control characters and bytes beyond ASCII as '?', long text cut.
+/// Quotes a text for a message. Control characters and bytes beyond ASCII become '?', and a long text is cut.
 std::string quoted(std::string_view text) {
   std::string result = "'";
   for (const char c : text.substr(0, 40)) result += c >= ' ' && c <= '~' ? c : '?';
   return result + (text.size() > 40 ? "...'" : "'");
 }
 
-/// True of a number with a decimal point, or with an exponent as in 1e-05, which no residue number has; also of
-/// several that touch.
+/// True for a number with a decimal point, or with an exponent as in 1e-05. No residue number has these. Also true for
+/// several such numbers that touch.
 bool is_decimal(std::string_view field) {
   return field.find_first_not_of("0123456789.+-eE") == std::string_view::npos && std::ranges::any_of(field, is_digit) &&
          std::ranges::any_of(std::array{".", "e-", "e+", "E-", "E+"},
                              [&](const char* mark) { return field.find(mark) != std::string_view::npos; });
 }
 
-/// Digits may be hexadecimal or hybrid-36. A chain may precede them, and an insertion code follow. An overflow is ****.
+/// True for a residue number: decimal, hexadecimal or hybrid-36 digits. A chain may precede the digits, and an
+/// insertion code may follow. A number that is too large is ****.
 bool is_residue_number(std::string_view field) {
   const auto fits = [](char c) { return is_digit(c) || is_letter(c) || c == '-' || c == '+'; };
   return field.find_first_not_of('*') == std::string_view::npos ||
          (std::ranges::all_of(field, fits) && std::ranges::any_of(field, is_digit));
 }
 
-/// The number in columns [first, first + width), right-aligned with so many decimals; nothing where there is none.
+/// Returns the number in columns [first, first + width); nothing unless it is right-aligned with `decimals` decimals.
 std::optional<double> in_columns(std::string_view line, std::size_t first, std::size_t width, std::size_t decimals) {
   if (line.size() < first + width) return std::nullopt;
   std::string_view field = line.substr(first, width);
@@ -115,26 +117,26 @@ std::string_view trimmed(std::string_view text) {
 
 constexpr std::size_t end_of_coordinates = 54;  // a column of PDB files, counted from 0
 
-/// Three coordinates stand in the columns of PDB files.
+/// True if three coordinates stand in the columns of PDB files.
 bool has_columns(std::string_view line) {
   return in_columns(line, 30, 8, 3) && in_columns(line, 38, 8, 3) && in_columns(line, 46, 8, 3);
 }
 
-constexpr double largest_atom = 5;  // angstrom, more than any radius in use
+constexpr double largest_atom = 5;  // angstrom, larger than any radius in use
 
-/// Occupancy and temperature factor stand where a PQR file may have charge and radius.
+/// True if occupancy and temperature factor stand where a PQR file may have charge and radius.
 bool is_pdb_atom(std::string_view line) {
   const auto occupancy = in_columns(line, end_of_coordinates, 6, 2);
   return has_columns(line) && occupancy && *occupancy >= 0 && *occupancy <= 1 && in_columns(line, 60, 6, 2) &&
          (line.size() == 66 || line[66] == ' ' || line[66] == '\r');
 }
 
-/// The fields of an atom: serial name residue [chain] number [insertion], and what stands from x on.
+/// Fields of an atom: serial name residue [chain] number [insertion], and all fields from x on.
 struct AtomFields {
   std::vector<std::string_view> before_x, from_x;
 };
 
-/// By blanks; x is the first number with a decimal point after the names.
+/// Splits the fields at blanks. x is the first number with a decimal point after the names.
 AtomFields fields_by_blanks(std::string_view after_record) {
   AtomFields fields{{}, split(after_record)};
   constexpr std::size_t names = 3;
@@ -146,7 +148,7 @@ AtomFields fields_by_blanks(std::string_view after_record) {
   return fields;
 }
 
-/// By PDB2PQR's columns; nothing where a field is missing there.
+/// Splits the fields by PDB2PQR's columns. Returns nothing if a field is missing.
 std::optional<AtomFields> fields_by_columns(std::string_view line) {
   if (!has_columns(line)) return std::nullopt;
   AtomFields fields{
@@ -173,10 +175,10 @@ class PqrReader {
                   "Give a PQR file.");
     const bool could_be_occupancies =
         std::ranges::all_of(molecule_.charge, [](double charge) { return charge >= 0 && charge <= 1; });
-    const auto is_called = [&](std::string_view ending) {  // in capitals or not
+    const auto is_called = [&](std::string_view ending) {  // capitals do not matter
       return begins_with(std::string_view(path_).substr(path_.size() - std::min(path_.size(), ending.size())), ending);
     };
-    // One atom alone may be an ion of GROMACS's, whose radius is no temperature factor.
+    // A single atom may be an ion from GROMACS. Its last number is a radius, and no temperature factor.
     if ((are_of_pdb() && (atoms_ > 1 || largest_radius_ > largest_atom)) ||
         ((is_called(".PDB") || is_called(".ENT")) && could_be_occupancies))
       refuse_pdb();
@@ -232,7 +234,7 @@ class PqrReader {
                 "decimals, and let the name end in .pqr.");
   }
 
-  /// `line` is empty where the record does not begin in the first column.
+  /// `line` is empty if the record does not begin in the first column.
   void read_atom(std::string_view after_record, std::string_view line) {
     if (!end_.empty())
       fail_atom("an atom follows " + std::string(end_) +
@@ -263,7 +265,7 @@ class PqrReader {
     molecule_.atomic_number.push_back(told > 0 ? told : atomic_number(fields.before_x[1], fields.before_x[2]));
   }
 
-  /// Serial name residue [chain] number [insertion]: chain and insertion code are the only ones that may be missing.
+  /// Checks serial name residue [chain] number [insertion]. Only chain and insertion code may be missing.
   void check(const std::vector<std::string_view>& before_x) const {
     const std::string wanted = "expected " + std::string(line_form) + ", found ";
     if (before_x.size() < 4 || before_x.size() > 6)
@@ -272,7 +274,7 @@ class PqrReader {
                 "two touch). Correct the line");
     for (const std::string_view field : before_x)
       if (!std::ranges::all_of(field, [](char c) { return c >= ' ' && c <= '~'; }))
-        fail_atom("a character that is no ASCII text, as a no-break blank, stands in " + quoted(field) +
+        fail_atom("a character beyond ASCII, for example a no-break blank, stands in " + quoted(field) +
                   ". Replace it by a blank");
     const std::string_view last = before_x.back();
     const bool has_insertion = before_x.size() > 4 && last.size() == 1 && is_letter(last[0]);
@@ -300,9 +302,9 @@ class PqrReader {
     return value;
   }
 
-  /// Nearly all atoms so far could be those of a PDB file: in a molecule charges are negative, too.
+  /// True if nearly all atoms so far could be those of a PDB file. A molecule in a PQR file also has negative charges.
   [[nodiscard]] bool are_of_pdb() const { return atoms_ > 0 && pdb_atoms_ * 20 >= atoms_ * 19; }
-  /// Where they are, that is what is wrong with the file.
+  /// Refuses the file if it is a PDB file, and otherwise the line. A PDB file explains every problem of a line.
   [[noreturn]] void fail_atom(const std::string& problem) const {
     if (are_of_pdb()) refuse_pdb();
     fail(problem);

@@ -28,9 +28,10 @@ RawSignal::RawSignal(const std::string& path, const RawSamples& samples)
   times_ = size / of_time;
   if (size % of_time != 0) {
     throw Error(ErrorKind::bad_input, "cannot use " + path,
-                "it has " + std::to_string(size) + " bytes, no multiple of the " + std::to_string(of_time) + " of " +
-                    std::to_string(samples.channels) + " channels and " + std::to_string(samples.inputs) + " inputs",
-                "Say what it holds.");
+                "it has " + std::to_string(size) + " bytes, no multiple of the " + std::to_string(of_time) +
+                    " bytes of one time of " + std::to_string(samples.channels) + " channels and " +
+                    std::to_string(samples.inputs) + " inputs",
+                "Correct the numbers of channels and inputs, or the type of samples.");
   }
 }
 

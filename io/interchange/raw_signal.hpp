@@ -1,4 +1,4 @@
-// Samples one after the other, without a header, as recorders leave them.
+// Reader of samples without a header, as recorders write them.
 #pragma once
 
 #include <cstdint>
@@ -9,22 +9,22 @@
 
 namespace smallbatch {
 
-/// What such a file does not say. A sample is {real, imaginary}, little-endian, or a byte as FORMAT.md has it (int4).
+/// Layout that the file does not state. A sample is {real, imaginary}, little-endian, or one byte of int4 (FORMAT.md).
 struct RawSamples {
   SampleType type = SampleType::complex_int8;
   std::int64_t channels = 1, inputs = 1;
   bool channels_first = false;  ///< (channel, time, input); false: (time, channel, input)
 };
 
-/// A file of whole times. Throws Error: missing_file where it cannot be read, bad_input where it has other bytes, or
-/// changes while it is read.
+/// File of samples of complete times. Throws Error: missing_file if it cannot be read, bad_input if its length does not
+/// fit or if it changes while it is read.
 class RawSignal {
  public:
   RawSignal(const std::string& path, const RawSamples& samples);
   ~RawSignal();
 
   [[nodiscard]] std::int64_t times() const { return times_; }
-  /// Times [first, first + count) of all channels, as a block of no flags.
+  /// Reads times [first, first + count) of all channels, as a block without flags.
   void read(std::int64_t first, std::int64_t count, SignalBlock& block) const;
 
  private:

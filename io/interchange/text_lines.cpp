@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t bytes_per_read = 1 << 16;
 constexpr std::size_t longest_line = 1 << 16;
-constexpr std::int64_t longest_stream = 128 << 20;  // of what is no file on a disk, and may have no end
+constexpr std::int64_t longest_stream = 128 << 20;  // for pipes and devices, which may have no end
 constexpr int patience_for_writer = 2000;           // milliseconds
 
 struct OtherKind {
@@ -52,7 +52,7 @@ TextLines::TextLines(const std::string& path)
   if (S_ISDIR(found.st_mode)) refuse("it is a folder", "Give the name of a file.");
   is_regular_ = S_ISREG(found.st_mode);
   if (S_ISFIFO(found.st_mode)) {
-    // The pipe opens though nobody writes yet. A writer may start later, or take long before its first byte.
+    // O_NONBLOCK opens the pipe before anybody writes. A writer may start later, or be slow to write its first byte.
     pollfd events{file_, POLLIN, 0};
     while (::poll(&events, 1, patience_for_writer) < 0 && errno == EINTR) continue;
     char first = 0;
@@ -87,7 +87,7 @@ bool TextLines::next(std::string_view& line) {
   return true;
 }
 
-/// Reads more; before the first line, enough to say what kind of file it is.
+/// Reads more bytes. Before the first line, reads enough to recognise the kind of file.
 void TextLines::fill() {
   constexpr std::size_t enough = 8;
   const bool is_first = line_number_ == 0 && bytes_.size() < enough;

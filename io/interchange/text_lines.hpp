@@ -1,4 +1,4 @@
-// Lines of a text file of strangers, read once from its begin to its end: a pipe can be read no other way.
+// Reader of the lines of an untrusted text file. It reads the file once from begin to end, so the file may be a pipe.
 #pragma once
 
 #include <cstdint>
@@ -9,16 +9,16 @@ namespace smallbatch {
 
 class TextLines {
  public:
-  /// Throws Error(missing_file) where the file cannot be opened, is a folder, or is a pipe that nobody writes to.
+  /// Throws Error(missing_file) if the file cannot be opened, is a folder, or is a pipe that nobody writes to.
   explicit TextLines(const std::string& path);
   ~TextLines();
   TextLines(const TextLines&) = delete;
   TextLines& operator=(const TextLines&) = delete;
 
-  /// Gives the next line without its line feed; it stays valid until the next call. Returns false at the end. Throws
-  /// Error where reading fails; where the file is packed, HDF5 or UTF-16; and where a line or a pipe is too long.
+  /// Sets `line` to the next line without its line feed. The text is valid until the next call. Returns false at the
+  /// end. Throws Error if reading fails, if the file is packed, HDF5 or UTF-16, or if a line or a pipe is too long.
   bool next(std::string_view& line);
-  /// Counts from 1; 0 before the first.
+  /// Number of the latest line, from 1; 0 before the first.
   [[nodiscard]] std::int64_t line_number() const { return line_number_; }
 
  private:
@@ -27,8 +27,8 @@ class TextLines {
   std::string path_;
   int file_;
   bool is_regular_ = false, is_at_end_ = false;
-  std::string bytes_;      ///< that were read, from the begin of the next line on
-  std::size_t begin_ = 0;  ///< of the next line in them
+  std::string bytes_;      ///< bytes that were read and are still needed
+  std::size_t begin_ = 0;  ///< begin of the next line in bytes_
   std::int64_t line_number_ = 0, bytes_read_ = 0;
 };
 

@@ -15,7 +15,7 @@ namespace {
 
 constexpr double j2000 = 2451545;
 constexpr std::int64_t rows_bytes = std::int64_t{1} << 28;
-/// Each of `values` `times` times, one after the other.
+/// Returns each of `values` repeated `times` times.
 std::vector<double> spread(const std::vector<double>& values, std::int64_t times) {
   std::vector<double> all;
   for (const double value : values) all.insert(all.end(), static_cast<std::size_t>(times), value);
@@ -75,7 +75,7 @@ void write_telescope(Uvh5Header& header, const CorrelationSet& set, const Antenn
 
 void write_channels(Uvh5Header& header, const CorrelationSet& set) {
   const std::int64_t channels = set.batch;
-  std::vector<double> width(set.frequency.size(), 1 / set.sample_time);  // of critically sampled channels
+  std::vector<double> width(set.frequency.size(), 1 / set.sample_time);  // assumes critical sampling
   for (std::size_t c = 1; c < width.size(); ++c) width[c] = std::abs(set.frequency[c] - set.frequency[c - 1]);
   if (width.size() > 1) width[0] = width[1];
   header.write("Nfreqs", channels);
@@ -86,7 +86,7 @@ void write_channels(Uvh5Header& header, const CorrelationSet& set) {
   header.write("channel_width", {channels}, width);
 }
 
-/// Seconds of each integration.
+/// Returns the length of each integration in seconds.
 std::vector<double> durations(const CorrelationSet& set) {
   std::vector<double> seconds;
   for (std::int64_t t = 0; t < set.integrations(); ++t) {
@@ -95,7 +95,7 @@ std::vector<double> durations(const CorrelationSet& set) {
   return seconds;
 }
 
-/// Julian dates of the middle of each integration.
+/// Returns the Julian date of the middle of each integration.
 std::vector<double> middles(const CorrelationSet& set) {
   const std::vector<double> duration = durations(set);
   std::vector<double> middle;
@@ -129,7 +129,7 @@ void write_baseline_times(Uvh5Header& header, const CorrelationSet& set, const A
   header.write("integration_time", {all}, spread(durations(set), baselines));
 }
 
-/// Values of some rows and channels, (row, channel, polarisation).
+/// Values for some rows and channels, (row, channel, polarisation).
 template <class Out>
 struct UvBlock {
   std::vector<Out> visibility;  ///< real, imaginary
@@ -143,7 +143,7 @@ struct UvBlock {
   }
 };
 
-/// The parts of a UVH5 file that results keep.
+/// Parts of a UVH5 file that results keep.
 struct KeptFile {
   const InputFile& file;
   std::string group;
@@ -208,7 +208,7 @@ class VisibilityWriter {
     const auto [i, j] = rows_.inputs_of(row, polarisation);
     if (kept_) out_.samples[to] = was_.samples[to];
     const bool is_auto = rows_.first[static_cast<std::size_t>(row)] == rows_.second[static_cast<std::size_t>(row)];
-    // Visibilities have no place for what is flagged, and one for both products of an antenna's feeds.
+    // Results lack flagged visibilities. For an auto, they also have one value for two products of its feeds.
     if (kept_ && (was_.flag[to] != 0 || (kept_->has_visibilities && is_auto && i < j))) {
       out_.flag[to] = was_.flag[to];
       for (std::size_t part = 0; part < 2 && kept_->has_visibilities; ++part)
@@ -226,7 +226,7 @@ class VisibilityWriter {
     if (block_.weight[from] <= 0 || !std::isfinite(real) || !std::isfinite(imaginary)) return;
     out_.flag[to] = 0;
     out_.visibility[2 * to] = real;
-    // Of an auto there is none; what rounding has left, readers refuse.
+    // The imaginary part of an auto is 0. Readers refuse what rounding has left of it.
     if (i != j || kept_) out_.visibility[2 * to + 1] = i >= j ? imaginary : -imaginary;
   }
 
@@ -252,7 +252,7 @@ void write_data(Hdf5Output& file, const ResultReader& results, const Correlation
   }
 }
 
-/// The file that a set was, with the visibilities that it has now.
+/// Writes the UVH5 file that the set was imported from, with the visibilities that it has now.
 void write_back(const std::string& path, const ResultReader& results, const CorrelationSet& set,
                 const std::string& history, bool overwrite) {
   KeptFile kept{results.file(), uvh5_group(set.name)};
@@ -264,11 +264,11 @@ void write_back(const std::string& path, const ResultReader& results, const Corr
   const Uvh5Rows rows = read_rows(kept.file, header, shape);
   if (rows.shape(set.batch) != shape || static_cast<std::int64_t>(rows.times.size()) != set.times ||
       rows.input_count() != set.inputs || set.integrate != 1)
-    throw kept.file.error(kept.group, "it is not of the visibilities in correlation/" + set.name,
+    throw kept.file.error(kept.group, "it does not fit the visibilities in correlation/" + set.name,
                           "Import the file anew.");
   kept.has_visibilities = kept.file.kind(kept.group + "/visdata") == ObjectKind::dataset;
   Hdf5Output file(path, overwrite, "");
-  std::vector<std::string> left_out;  // by whoever made the results: there is nothing else
+  std::vector<std::string> left_out;  // stays empty: the results hold nothing that cannot be copied
   copy_group(kept.file, header, file, "/Header", left_out);
   const auto fill = [&](const char* name, const std::string& text) {
     if (kept.file.kind(header + "/" + name) == ObjectKind::none) file.write_text(std::string("/Header/") + name, text);

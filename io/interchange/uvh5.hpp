@@ -1,8 +1,8 @@
-// UVH5, the visibilities of pyuvdata (https://pyuvdata.readthedocs.io, the memo "UVH5 file format").
+// Export and import of UVH5, the visibilities of pyuvdata (https://pyuvdata.readthedocs.io, memo "UVH5 file format").
 //
-// An input is a feed of an antenna. Antenna 2 of a baseline is the one that is conjugated, and uvw leads from antenna 1
-// to antenna 2: V_ij is of antenna 1 = i's and antenna 2 = j's, as it is. Baseline-times lie integration by
-// integration, their baselines as those of the results.
+// An input is a feed of an antenna. The signal of antenna 2 of a baseline is conjugated, and uvw points from antenna 1
+// to antenna 2. So V_ij belongs to antenna 1 = that of i and antenna 2 = that of j, without a change. The file stores
+// one integration after the other, each with the baselines in the order of the results.
 #pragma once
 
 #include <cstdint>
@@ -17,34 +17,42 @@ namespace smallbatch {
 
 inline constexpr const char* uvh5_ending = ".uvh5";
 inline constexpr double degree = std::numbers::pi / 180;
-inline constexpr double seconds_per_day = 86400;  // of Julian dates
+inline constexpr double seconds_per_day = 86400;  // for Julian dates
 
 class Hdf5Output;
 
-/// Writes the visibilities of a set to a temporary file and renames it: floats as complex64, integers as complex128,
-/// sums as sums and means as means. A visibility of no samples, or one that is no number, is 0 and flagged; nsamples is
-/// the fraction of the integration's samples that count. A set that was a UVH5 file gets back what results keep of it:
-/// the header, flags, nsamples and flagged visibilities.
-/// Any other gets what its labels say. Inputs without an antenna are feeds x and y of one where two have one place, and
-/// else each of its own. Inputs whose positions are not known stand a metre apart in a row to the east; a telescope
-/// whose place is not known is at 0 N 0 E; a start that is not known is J2000. Returns what was assumed, each as
-/// "; ...".
-/// Throws Error(bad_input) where frequencies or the time of a sample are not known, or there is no visibility; where
-/// antennas and feeds contradict each other; where Julian dates in double precision do not tell integrations apart;
-/// and where there is a phase center, whose uvw need tables of the Earth's rotation. Throws Error(output) as
-/// ProblemWriter does.
+/// Writes the visibilities of a set to a temporary file and renames it. Floats become complex64 and integers
+/// complex128. Sums stay sums, and means stay means. A visibility without samples, or one that is not finite, is 0 and
+/// flagged. nsamples is the fraction of the integration's samples that count.
+///
+/// A set that was imported from a UVH5 file gets back what the results keep of it: header, flags, nsamples and flagged
+/// visibilities.
+///
+/// Any other set gets what its labels say. Unknown values are assumed:
+///  - Two inputs at one place are feeds x and y of one antenna. Any other input is an antenna of its own.
+///  - Inputs without positions stand in a row to the east, a metre apart.
+///  - The telescope is at 0 N 0 E.
+///  - The start is J2000.
+/// Returns the assumptions, each as "; ...".
+///
+/// Throws Error(bad_input) in these cases:
+///  - Frequencies or the sample time are unknown, or there is no visibility.
+///  - Antennas and feeds contradict each other.
+///  - Julian dates in double precision do not tell integrations apart.
+///  - There is a phase center. Its uvw need tables of the Earth's rotation.
+/// Throws Error(output) as ProblemWriter does.
 std::string write_uvh5(const std::string& path, const ResultReader& results, const CorrelationSet& set,
                        const std::string& history, bool overwrite);
 
-/// True where the file is HDF5 and has the groups of UVH5. Throws as Uvh5File does where it cannot be read.
+/// True if the file is HDF5 and has the groups of UVH5. Throws as Uvh5File does if it cannot be read.
 bool is_uvh5(const std::string& path);
 
-/// Counts of visibilities by their fate.
+/// Numbers of visibilities that were read, by what happened to them.
 struct Uvh5Counts {
-  std::int64_t visibilities = 0;  ///< of the file
-  std::int64_t flagged = 0;       ///< their weight is 0
-  std::int64_t not_finite = 0;    ///< their weight is 0, too, though they are not flagged
-  std::int64_t uncounted = 0;     ///< a weight of 1, because nsamples is no positive number
+  std::int64_t visibilities = 0;  ///< all that were read
+  std::int64_t flagged = 0;       ///< flagged: their weight is 0
+  std::int64_t not_finite = 0;    ///< not flagged but not finite: their weight is 0, too
+  std::int64_t uncounted = 0;     ///< nsamples is no positive finite number: their weight is 1
 
   void add(const Uvh5Counts& more) {
     visibilities += more.visibilities;
@@ -54,26 +62,26 @@ struct Uvh5Counts {
   }
 };
 
-/// A UVH5 file as the results that it could be of: one set of means, whose times are integrations of one sample. The
-/// inputs are the antennas in the order of their numbers, of each the feeds that some polarisation is of (x before y,
-/// right before left).
+/// Reader of a UVH5 file as one set of means. Each time is an integration of one sample. The inputs are the feeds of
+/// the antennas, in the order of the antenna numbers. An antenna has each feed that some polarisation names: x before
+/// y, or right before left.
 class Uvh5File {
  public:
-  /// Throws Error: missing_file, or bad_input where the file is not as the memo has it, or has Stokes parameters.
+  /// Throws Error: missing_file, or bad_input if the file violates the memo or has Stokes parameters.
   explicit Uvh5File(const std::string& path);
   ~Uvh5File();
   Uvh5File(const Uvh5File&) = delete;
   Uvh5File& operator=(const Uvh5File&) = delete;
 
-  /// Without a name.
+  /// The file's set, without a name.
   [[nodiscard]] const CorrelationSet& set() const;
-  /// Of the visibilities, as messages have it.
+  /// Type of the visibilities, for messages.
   [[nodiscard]] std::string type_name() const;
-  /// Channels [block.first, .. + block.channels) of time block.first_time. A visibility that is flagged, not finite or
-  /// missing becomes NaN, with a weight of 0. The weight of any other is nsamples, rounded, and at least 1.
+  /// Reads channels [block.first, .. + block.channels) of time block.first_time. A visibility that is flagged, not
+  /// finite or missing becomes NaN, with a weight of 0. Otherwise the weight is nsamples, rounded, and at least 1.
   Uvh5Counts read(SignalBlock& block) const;
-  /// What write_uvh5() writes back: the header and flags and nsamples as they are, and the visibilities where some are
-  /// flagged. Returns the names of what is left out.
+  /// Copies what write_uvh5() writes back: header, flags and nsamples. Also copies the visibilities if some are
+  /// flagged, or if an auto has two different products of its feeds. Returns the names of what is left out.
   std::vector<std::string> copy_to(Hdf5Output& to, const std::string& group) const;
 
  private:

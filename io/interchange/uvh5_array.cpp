@@ -7,7 +7,7 @@
 namespace smallbatch {
 namespace {
 
-/// Baselines that are shorter (m) are none to readers.
+/// Length in m below which readers do not accept a baseline.
 constexpr double one_place = 1e-3;
 
 Place place_of(const CorrelationSet& set, std::size_t input) {
@@ -20,8 +20,8 @@ bool are_one_place(const Place& a, const Place& b) {
   return std::hypot(a[0] - b[0], a[1] - b[1], a[2] - b[2]) < one_place;
 }
 
-/// Which of the array's antennas an input is of; one is added where it is of none. By their numbers where those are
-/// known, and else by their places.
+/// Returns the index of an input's antenna, and adds the antenna if it is new. Antennas are identified by their numbers
+/// if these are known, otherwise by their places.
 std::size_t antenna_of(const CorrelationSet& set, std::size_t input, std::vector<Antenna>& antennas) {
   const bool are_numbered = !set.labels.antenna.empty();
   const Place place = place_of(set, input);
@@ -30,13 +30,13 @@ std::size_t antenna_of(const CorrelationSet& set, std::size_t input, std::vector
     const bool is_there = are_one_place(place, antennas[k].position);
     const bool is_it = are_numbered ? number == antennas[k].number : is_there;
     const std::string inputs =
-        "inputs " + std::to_string(antennas[k].first_input) + " and " + std::to_string(input) + " are of ";
+        "inputs " + std::to_string(antennas[k].first_input) + " and " + std::to_string(input) + " belong to ";
     if (is_it && !set.input_position.empty() && !is_there)
-      refuse_uvh5(set, inputs + "antenna " + std::to_string(number) + ", and not at one place",
+      refuse_uvh5(set, inputs + "antenna " + std::to_string(number) + " but are not at one place",
                   "Correct input_antenna or input_position.");
     if (is_it) return k;
     if (is_there && !set.input_position.empty())
-      refuse_uvh5(set, inputs + "different antennas, and at one place", "Correct input_antenna or input_position.");
+      refuse_uvh5(set, inputs + "different antennas but are at one place", "Correct input_antenna or input_position.");
   }
   antennas.push_back({number, static_cast<std::int64_t>(input), place});
   return antennas.size() - 1;
@@ -44,7 +44,7 @@ std::size_t antenna_of(const CorrelationSet& set, std::size_t input, std::vector
 
 }  // namespace
 
-/// Antennas, and which input each of their feeds is.
+/// Finds the antennas, and the input of each of their feeds.
 AntennaArray array_of(const CorrelationSet& set) {
   AntennaArray array;
   Uvh5Rows& rows = array.rows;
@@ -63,15 +63,15 @@ AntennaArray array_of(const CorrelationSet& set) {
     if (of_antenna[feed] >= 0) {
       refuse_uvh5(set,
                   "inputs " + std::to_string(of_antenna[feed]) + " and " + std::to_string(input) +
-                      (set.labels.feed.empty() ? " are at one place with a third one, or of one antenna"
-                                               : " are of one feed of one antenna"),
-                  "Say what each is of with the datasets input_antenna and input_feed.");
+                      (set.labels.feed.empty() ? " share a place or an antenna with a third input"
+                                               : " are the same feed of one antenna"),
+                  "Give each input its antenna and its feed in the datasets input_antenna and input_feed.");
     }
     of_antenna[feed] = static_cast<std::int64_t>(input);
     has[feed] = true;
   }
   if (is_circular && is_linear)
-    refuse_uvh5(set, "some feeds are linear, and others circular", "Export them one by one.");
+    refuse_uvh5(set, "some feeds are linear, and others circular", "Make a set of each kind, and export both.");
   if (set.labels.feed.empty())
     array.assumed +=
         has[1] ? "; feeds are not known: x and y, in the order of an antenna's inputs" : "; feeds are not known: x";

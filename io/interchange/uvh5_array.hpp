@@ -1,4 +1,4 @@
-// Which antennas the inputs of a set are feeds of, for files that know antennas and polarisations. Private to io/.
+// Assignment of a set's inputs to feeds of antennas, for files that have antennas and polarisations. Private to io/.
 #pragma once
 
 #include <array>
@@ -13,20 +13,20 @@ namespace smallbatch {
 
 using Place = std::array<double, 3>;
 
-/// An antenna, in the order in which the inputs name them.
+/// One antenna. Antennas have the order in which the inputs name them.
 struct Antenna {
   std::int64_t number = 0, first_input = 0;
   Place position{};  ///< east, north and up
 };
 
-/// What the file says besides visibilities, of a set that no file has said it of.
+/// Antennas and rows of a UVH5 file, for a set that was not imported from one.
 struct AntennaArray {
   std::vector<Antenna> antennas;
   Uvh5Rows rows;
   std::string assumed;
 };
 
-/// By the set's labels and places; see write_uvh5().
+/// Returns the antennas by the labels and places of the set; see write_uvh5().
 AntennaArray array_of(const CorrelationSet& set);
 
 /// Throws Error(bad_input): "cannot write correlation/a as UVH5 (<why>). <remedy>".

@@ -15,7 +15,8 @@ namespace {
 constexpr std::int64_t bytes_of_step = std::int64_t{1} << 26;
 const std::string header = "/Header", visdata = "/Data/visdata", flags = "/Data/flags", nsamples = "/Data/nsamples";
 
-/// Geodetic latitude and longitude (degrees) and altitude (m) on WGS84 of a geocentric place: Bowring's iteration.
+/// Returns geodetic latitude and longitude (degrees) and altitude (m) on WGS84 of a geocentric place, by Bowring's
+/// iteration.
 std::vector<double> geodetic(const std::vector<double>& place) {
   constexpr double radius = 6378137, flattening = 1 / 298.257223563, e2 = flattening * (2 - flattening);
   const double from_axis = std::hypot(place[0], place[1]);
@@ -40,14 +41,14 @@ struct Uvh5File::Impl {
   [[nodiscard]] bool has(const std::string& name) const {
     return file.kind(header + "/" + name) == ObjectKind::dataset;
   }
-  /// Also where it is one number along an axis.
+  /// Reads a number. It may also be an array of one number.
   [[nodiscard]] double number(const std::string& name) const {
     const std::string dataset = header + "/" + name;
     const std::vector<std::int64_t> one{1};
     return read_header<double>(file, dataset,
                                file.dataset(dataset).shape == one ? one : std::vector<std::int64_t>{})[0];
   }
-  /// Empty where there is none that can be read.
+  /// Returns the texts of a dataset; empty if there is none that can be read.
   [[nodiscard]] std::vector<std::string> texts(const std::string& name) const {
     const std::string dataset = header + "/" + name;
     try {
@@ -62,7 +63,7 @@ struct Uvh5File::Impl {
       return {std::string(text, ::strnlen(text, bytes.size()))};
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::bad_input) throw;
-      return {};  // copy_to() says that it is left out
+      return {};  // copy_to() reports that it is left out
     }
   }
   [[nodiscard]] std::string text(const std::string& name) const {
@@ -80,7 +81,7 @@ struct Uvh5File::Impl {
         throw file.error(header, "the place of the telescope is not finite", "Correct latitude, longitude, altitude.");
   }
 
-  /// From geocentric axes at the telescope to east, north and up.
+  /// Reads the antenna positions, and turns them from geocentric axes at the telescope to east, north and up.
   void open_positions() {
     const std::string positions = header + "/antenna_positions";
     if (file.kind(positions) == ObjectKind::none) return;
@@ -139,7 +140,7 @@ struct Uvh5File::Impl {
     open_phase_center(labels);
   }
 
-  /// Of one fixed place: the header, which is kept, has all that there are.
+  /// Reads the phase center if there is one, at a fixed place. The header, which is kept, has all phase centers.
   void open_phase_center(ArrayLabels& labels) const {
     const std::string catalog = "phase_center_catalog";
     const auto take = [&](const std::string& name, const std::string& frame, const std::string& lon,
@@ -164,7 +165,7 @@ struct Uvh5File::Impl {
     const auto seconds =
         read_header<double>(file, name, is_one ? std::vector<std::int64_t>{} : std::vector{rows.count()});
     if (seconds.empty() || !(seconds[0] > 0) || !std::isfinite(seconds[0])) return;
-    // Of times that do not follow each other by integrations of one length a set of one length says nothing.
+    // A set has one length for all integrations. It stays unknown if lengths or the times between them differ.
     const auto is_length = [&](double length) { return std::abs(length - seconds[0]) <= 1e-3 * seconds[0] + 1e-4; };
     if (!std::ranges::all_of(seconds, is_length)) return;
     for (std::size_t t = 1; t < rows.times.size(); ++t)
@@ -220,7 +221,7 @@ struct Uvh5File::Impl {
     open_lengths();
   }
 
-  /// Calls visit(some rows), which are few enough for memory, for all in their order.
+  /// Calls visit(rows, number of values) for all rows in their order, for as many at a time as memory allows.
   template <class Visit>
   void for_some_rows(Visit&& visit) const {
     const auto of_row = static_cast<std::int64_t>(8 * rows.polarisations.size()) * std::max<std::int64_t>(1, set.batch);
@@ -231,7 +232,7 @@ struct Uvh5File::Impl {
     }
   }
 
-  /// As it is, beside the header; returns whether visit(values) was true of any piece.
+  /// Copies a dataset. Returns true if visit(values) was true for any part of it.
   template <class T, class Visit>
   bool copy(const std::string& from, Hdf5Output& to, const std::string& target, NumberForm form, Visit&& visit) const {
     to.create(target, element_type_of<T>, rows.shape(set.batch), form);
@@ -246,7 +247,8 @@ struct Uvh5File::Impl {
     return found;
   }
 
-  /// The products of an antenna's two feeds come both ways, of which visibilities have one. False where that says all.
+  /// An auto has the products xy and yx (or rl and lr) of its feeds, but visibilities have a place for one of them.
+  /// Returns true if some two products are not conjugates of each other.
   [[nodiscard]] bool have_autos_two_values() const {
     const auto& all = rows.polarisations;
     const auto find = [&](std::int64_t one, std::int64_t two) {
@@ -274,7 +276,7 @@ struct Uvh5File::Impl {
     return differ;
   }
 
-  /// The values of some rows, (row, channel, polarisation), to their baselines.
+  /// Stores the values of some rows, (row, channel, polarisation), at their baselines.
   void place(const RowRange& some, const std::vector<float>& values, const std::vector<std::int8_t>& flag,
              const std::vector<double>& samples, SignalBlock& block, Uvh5Counts& counts) const {
     auto* const visibility = reinterpret_cast<float*>(block.visibility.data());
@@ -296,7 +298,7 @@ struct Uvh5File::Impl {
           if (!are_counted) ++counts.uncounted;
           const auto [i, j] = rows.inputs_of(row, polarisation);
           const auto to = static_cast<std::size_t>(c * set.baselines() + baseline_of(std::max(i, j), std::min(i, j)));
-          if (block.weight[to] != 0 && i < j) continue;  // of an auto, the other product of its feeds
+          if (block.weight[to] != 0 && i < j) continue;  // the other product of an auto's feeds is there already
           visibility[2 * to] = values[2 * value];
           visibility[2 * to + 1] = i >= j ? values[2 * value + 1] : -values[2 * value + 1];
           constexpr double most = 1 << 30;

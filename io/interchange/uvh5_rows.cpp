@@ -29,7 +29,7 @@ void read_antennas(const InputFile& file, const std::string& header, std::int64_
     for (std::int64_t& number : *numbers) number = place[number];
 }
 
-/// An antenna has the feeds that some polarisation is of.
+/// Reads the polarisations. Every antenna has each feed that some polarisation names.
 void read_polarisations(const InputFile& file, const std::string& header, std::int64_t count, Uvh5Rows& rows) {
   const std::string dataset = header + "/polarization_array";
   rows.polarisations = read_header<std::int64_t>(file, dataset, {count});
@@ -38,7 +38,7 @@ void read_polarisations(const InputFile& file, const std::string& header, std::i
     const std::int64_t polarisation = rows.polarisations[p];
     if (polarisation > first_polarisation || polarisation < last_polarisation)
       throw file.error(dataset, "expected polarisations -1 to -8, of two feeds, found " + std::to_string(polarisation),
-                       "Convert Stokes parameters before.");
+                       "Convert Stokes parameters first.");
     if (feed_name(polarisation, 0) != feed_name(rows.polarisations[0], 0))
       throw file.error(dataset, "it has linear and circular polarisations", "Select those of one kind.");
     if (std::find(rows.polarisations.begin(), rows.polarisations.begin() + static_cast<std::ptrdiff_t>(p),
@@ -79,7 +79,7 @@ void read_times(const InputFile& file, const std::string& header, std::int64_t c
   }
 }
 
-/// A baseline has one place at a time, whichever of its antennas is the first.
+/// Throws if a baseline occurs twice at one time. The order of its antennas does not matter.
 void refuse_baselines_that_come_twice(const InputFile& file, const std::string& header, const Uvh5Rows& rows) {
   std::vector<std::pair<std::int64_t, std::int64_t>> found;  // baseline and row
   for (const auto& of : rows.of_time) {
@@ -95,7 +95,7 @@ void refuse_baselines_that_come_twice(const InputFile& file, const std::string& 
     const auto twice = std::ranges::adjacent_find(found, {}, &std::pair<std::int64_t, std::int64_t>::first);
     if (twice == found.end()) continue;
     throw file.error(header + "/ant_1_array[" + std::to_string(std::next(twice)->second) + "]",
-                     "it is of a baseline that another row has at the same time, row " + std::to_string(twice->second),
+                     "row " + std::to_string(twice->second) + " has the same baseline at the same time",
                      "Select one of them.");
   }
 }
@@ -129,7 +129,7 @@ void copy_texts(const InputFile& from, const std::string& source, Hdf5Output& to
   to.write_texts(target, shape, texts);
 }
 
-/// False where it cannot be kept.
+/// Copies a dataset. Returns false if it cannot be kept.
 bool copy_dataset(const InputFile& from, const std::string& source, Hdf5Output& to, const std::string& target) {
   const DatasetInfo& info = from.dataset(source);
   if (info.type_name == no_data) {
@@ -151,7 +151,7 @@ bool copy_dataset(const InputFile& from, const std::string& source, Hdf5Output& 
   return true;
 }
 
-/// What it is; other where it cannot be read.
+/// Returns the kind of an object; `other` if it cannot be read.
 ObjectKind kind_if_readable(const InputFile& file, const std::string& object) {
   try {
     const ObjectKind kind = file.kind(object);

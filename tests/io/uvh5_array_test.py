@@ -98,10 +98,10 @@ def change(name, value):
 
 
 @pytest.mark.parametrize("edit, says", [
-    (change("input_feed", np.array(["x"] * 6, "S")), ["inputs 0 and 1 are of one feed of one antenna", "input_feed"]),
+    (change("input_feed", np.array(["x"] * 6, "S")), ["inputs 0 and 1 are the same feed of one antenna", "input_feed"]),
     (change("input_feed", np.array(["x", "l"] * 3, "S")), ["linear", "circular"]),
-    (change("input_antenna", np.arange(6)), ["inputs 0 and 1 are of different antennas, and at one place"]),
-    (change("input_antenna", [1, 1, 2, 2, 2, 2]), ["inputs 2 and 4 are of antenna 2, and not at one place"]),
+    (change("input_antenna", np.arange(6)), ["inputs 0 and 1 belong to different antennas but are at one place"]),
+    (change("input_antenna", [1, 1, 2, 2, 2, 2]), ["inputs 2 and 4 belong to antenna 2 but are not at one place"]),
     (change("input_feed", np.array(["x", "y", "z", "y", "x", "y"], "S")), ["input_feed[2]", '"z"']),
     (change("input_feed", np.array(["x", "y"], "S")), ["input_feed", "(6)", "(2)"]),
     (change("input_antenna", np.ones(6)), ["input_antenna", "expected integers, found float64"]),
