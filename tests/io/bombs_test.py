@@ -1,5 +1,6 @@
-"""Small files that would take much: memory by compression, by the counts that they declare, by what they repeat; time by
-what HDF5 makes of them. Each is refused in a sentence, or read, within 10 s of the processor and 1 GiB."""
+"""Small files can ask for much memory or time: by compression, by declared counts, by repetition, or through HDF5.
+
+Each is refused in a sentence, or read, within 10 s of processor time and 1 GiB."""
 
 import os
 import re
@@ -18,7 +19,7 @@ MOST_BYTES = 1 << 30
 
 
 def add_zeros(file, name, shape, chunk, dtype, filters=(h5py.h5z.FILTER_DEFLATE,)):
-    """Chunks of zeros, each the same few bytes."""
+    """Adds chunks of zeros, which compress to the same few bytes each."""
     creation = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
     creation.set_chunk(chunk)
     data = bytes(int(np.prod(chunk)) * np.dtype(dtype).itemsize)
@@ -74,7 +75,7 @@ def with_many_attributes(file):
 
 
 def with_one_string_for_all(file):
-    """Attributes are 64 references each to the one long string: 1 kB of the file would be 262 kB of its description."""
+    """Each attribute has 64 references to one long string, so 1 kB in the file would become 262 kB of description."""
     add_solve(file)
     name = file.filename
     file.close()

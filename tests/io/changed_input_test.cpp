@@ -1,4 +1,4 @@
-// A file that loses its tail, changes, or cannot be read any more while it is open: a refusal, never zeros.
+// An open file that becomes shorter, changes or becomes unreadable is refused. Its numbers never become zeros.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <hdf5.h>
@@ -25,7 +25,7 @@ namespace {
 using testing::expect_error;
 using testing::RawHdf5;
 
-/// The descriptors of this process that are open on the file.
+/// Returns the descriptors of this process that are open on the file.
 std::vector<int> descriptors_of(const std::string& path) {
   std::vector<int> found;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
@@ -37,7 +37,7 @@ std::vector<int> descriptors_of(const std::string& path) {
   return found;
 }
 
-/// Puts what another path names under the reader's own descriptor.
+/// Makes the reader's descriptor refer to another file.
 void replace_descriptor(const std::string& path, const std::string& other) {
   const std::vector<int> descriptors = descriptors_of(path);
   ASSERT_EQ(descriptors.size(), 1U);
@@ -49,7 +49,7 @@ void replace_descriptor(const std::string& path, const std::string& other) {
 
 enum class Layout { contiguous, chunked, deflated };
 
-/// 1000 systems of 8, of numbers that deflate cannot make small, in chunks of 10; then as many unused bytes.
+/// File with 1000 systems of 8 rows, in chunks of 10 systems. Deflate cannot compress the numbers.
 class ChangedInput : public testing::FileTest, public ::testing::WithParamInterface<Layout> {
  protected:
   void write_problems(Layout layout) {
@@ -65,7 +65,7 @@ class ChangedInput : public testing::FileTest, public ::testing::WithParamInterf
     file.dataset("/solve/s/A", {1000, 8, 8}, numbers, H5I_INVALID_HID, creation);
     H5Pclose(creation);
   }
-  /// When the file was last written.
+  /// Sets the time of the last change of the file.
   void set_time(const timespec& time) {
     const std::array<timespec, 2> times{{{0, UTIME_OMIT}, time}};
     ASSERT_EQ(::utimensat(AT_FDCWD, path("p.h5").c_str(), times.data(), 0), 0);
@@ -86,7 +86,7 @@ TEST_P(ChangedInput, a_tail_that_is_lost_while_it_is_read_is_missed) {
                {"p.h5", "/solve/s/A", "truncated", "expected byte " + std::to_string(size / 2),
                 "found a size of " + std::to_string(size / 2) + " bytes"},
                read);
-  // It stays refused, also when the bytes are back.
+  // The file stays refused, even when the bytes are back.
   truncate_to(size);
   expect_error(ErrorKind::bad_input, {"p.h5", "truncated"}, read);
 }
@@ -197,7 +197,7 @@ TEST_F(OpenInput, two_readers_of_one_file_do_not_disturb_each_other) {
   EXPECT_EQ(one.a, other.a);
 }
 
-/// Nobody writes to the pipe: whoever opens it to look waits for ever.
+/// Nobody writes to the pipe, so an ordinary open() would wait for ever.
 TEST_F(OpenInput, a_pipe_is_looked_at_without_waiting) {
   ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
   EXPECT_FALSE(is_hdf5(path("pipe")));

@@ -1,6 +1,6 @@
-// Chunks: whatever a writer may store is read as HDF5 itself reads it, and a chunk that does not come out with the
-// bytes that it declares is refused by name. The chunks are made by hand, with zlib and H5Dwrite_chunk. One
-// file, because what is refused is what is read with something changed.
+// Chunks are read as HDF5 itself reads them, whatever a writer may store. A chunk that does not decode to the bytes
+// that it declares is refused by name. The tests make chunks by hand, with zlib and H5Dwrite_chunk. Readable and
+// refused chunks share a file, because each refused chunk is a readable one with a change.
 #include <gtest/gtest.h>
 #include <hdf5.h>
 #include <zlib.h>
@@ -47,17 +47,17 @@ Bytes bytes_of(const std::vector<T>& values) {
   return bytes;
 }
 
-// As HDF5 reads it
+// Chunks that are read
 
 struct Random {
   std::mt19937 engine{20240719};
-  /// One of first, ..., last.
+  /// Returns one of first, ..., last.
   std::int64_t operator()(std::int64_t first, std::int64_t last) {
     return first + static_cast<std::int64_t>(engine() % static_cast<std::uint64_t>(last - first + 1));
   }
 };
 
-/// A dataset of any shape, chunking, type, byte order and filters; some chunks skip some of them.
+/// Writes a dataset of random shape, chunking, type, byte order and filters. Some chunks skip some filters.
 void write_random_dataset(RawHdf5& file, const std::string& name, Random& random) {
   const auto rank = static_cast<std::size_t>(random(1, 4));
   Shape shape(rank), limit(rank), chunk(rank);
@@ -89,7 +89,7 @@ void write_random_dataset(RawHdf5& file, const std::string& name, Random& random
   for (double& value : values) value = static_cast<double>(random(-100, 100));
   ASSERT_GE(H5Dwrite(dataset, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), 0);
 
-  // The first chunk once more, as it is, its bytes beyond the edge included.
+  // Writes the first chunk again, without filters, with random bytes also beyond the dataset's edge.
   if (filter_count > 0 && random(0, 1) == 1) {
     std::size_t bytes = H5Tget_size(type);
     for (const hsize_t length : chunk) bytes *= length;
@@ -103,7 +103,7 @@ void write_random_dataset(RawHdf5& file, const std::string& name, Random& random
   H5Pclose(creation);
 }
 
-/// Elements [first, first + count) of the first axis, by HDF5.
+/// Reads elements [first, first + count) of the first axis with HDF5.
 template <class T>
 std::vector<T> read_by_hdf5(const RawHdf5& file, const std::string& name, hsize_t first, hsize_t count) {
   const hid_t dataset = H5Dopen2(file.id(), name.c_str(), H5P_DEFAULT), space = H5Dget_space(dataset);
@@ -217,7 +217,7 @@ TEST_F(ChunkedInput, a_chunk_larger_than_what_is_kept_is_read_in_any_order) {
   }
 }
 
-/// What this process has read from files so far, in bytes, as the system counts it.
+/// Returns the bytes that this process has read from files, as the system counts them.
 std::int64_t bytes_read() {
   std::ifstream file("/proc/self/io");
   std::string name;
@@ -228,7 +228,8 @@ std::int64_t bytes_read() {
 }
 
 TEST_F(ChunkedInput, no_chunk_is_read_twice_by_who_reads_on) {
-  constexpr std::int64_t systems = 7'000;  // of 4 KiB; chunks of 10 MB, two after the other and four beside each other
+  // A system has 4 KiB. Each dataset has four chunks of 10 MB: two along the systems, and two along rows or columns.
+  constexpr std::int64_t systems = 7'000;
   const auto number = [](std::int64_t i) { return static_cast<float>(i % 65'537); };
   {
     RawHdf5 file(path("c.h5"));
@@ -284,7 +285,7 @@ TEST_F(ChunkedInput, several_threads_read_one_dataset_at_a_time) {
       }
     });
   }
-  // Files may be opened meanwhile, on this thread.
+  // This thread may open files meanwhile.
   for (int i = 0; i < 20; ++i) EXPECT_EQ(InputFile(path("c.h5")).dataset("/v").shape.size(), 3U);
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(wrong, (std::array<std::int64_t, 5>{}));
@@ -315,9 +316,9 @@ TEST_F(ChunkedInput, of_several_wrong_chunks_the_first_is_named) {
   }
 }
 
-// What is refused
+// Chunks that are refused
 
-/// A set of 4 systems of 2 in one chunk of 64 bytes; what the chunk holds, how, and what the refusal must say.
+/// A set of 4 systems of 2 rows in one chunk of 64 bytes: its filters, its stored bytes, and the words of the refusal.
 struct BadChunk {
   const char* name;
   std::function<void(hid_t creation)> filters;
@@ -432,7 +433,7 @@ const std::vector<BadChunk>& bad_chunks() {
       {"checksum_of_fewer_bytes",
        fletcher32,
        0,
-       [](const Bytes&) { return Bytes(64, 0); },  // 60 zeros and their checksum
+       [](const Bytes&) { return Bytes(64, 0); },  // 60 zeros, and their checksum, which is 0
        {"has 60 bytes", "expected 64 bytes"}},
       {"checksum_lost_before_deflating",
        fletcher32_then_deflate,
@@ -475,13 +476,13 @@ TEST_P(RefusedChunk, names_the_chunk_and_its_bytes) {
 INSTANTIATE_TEST_SUITE_P(all, RefusedChunk, ::testing::Range(std::size_t{0}, bad_chunks().size()),
                          [](const auto& test) { return std::string(bad_chunks()[test.param].name); });
 
-/// The index of a file without checksums says how many bytes each of two chunks has, 64; these take their place.
+/// Changes the sizes of two chunks in the index of a file without metadata checksums. Both were 64 bytes.
 void patch_chunk_bytes(const std::string& path, const std::array<std::uint32_t, 2>& wrong) {
   auto bytes = testing::file_bytes(path);
   const std::string node("TREE\1", 5);
   const auto found = std::search(bytes.begin(), bytes.end(), node.begin(), node.end());
   ASSERT_NE(found, bytes.end());
-  // Behind the node's header of 24 bytes: a key (bytes, filters skipped, four offsets) and an address, for each chunk.
+  // The node's header has 24 bytes. A key (bytes, skipped filters, four offsets) and an address of each chunk follow.
   for (std::size_t chunk = 0; chunk < 2; ++chunk) {
     char* const size = &*found + 24 + 48 * chunk;
     std::uint32_t stored = 0;
@@ -529,7 +530,7 @@ TEST_F(ChunkedInput, filters_that_come_twice_are_refused) {
   expect_error(ErrorKind::bad_input, {"p.h5", "/solve/s/A", "\"deflate\" twice"}, [&] { ProblemReader{path("p.h5")}; });
 }
 
-/// liblzf's format, by hand: numbers below 32 are before that many bytes and one more.
+/// Streams in liblzf's format, made by hand. A number k below 32 announces k + 1 literal bytes.
 TEST(Lzf, streams_come_out_or_are_refused) {
   const auto unpacked = [](const std::string& stream, std::size_t expected) {
     AlignedVector<unsigned char> bytes(stream.begin(), stream.end());
@@ -546,19 +547,19 @@ TEST(Lzf, streams_come_out_or_are_refused) {
                      "abc"
                      "\x20\x02"s,
                      6),
-            "abcabc");  // 3 bytes from 3 before
+            "abcabc");  // repeats 3 bytes that lie 3 bytes back
   EXPECT_EQ(unpacked("\x01"
                      "ab"
                      "\x80\x01"
                      "\x00"
                      "c"s,
                      9),
-            "ababababc");  // it overlaps
+            "ababababc");  // source and target overlap
   EXPECT_EQ(unpacked("\x00"
                      "x"
                      "\xE0\x03\x00"s,
                      13),
-            std::string(13, 'x'));  // 9 and 3 more
+            std::string(13, 'x'));  // a long repeat: 9 + 3 bytes
   const auto refused = [&](const std::string& stream, std::size_t expected, const std::string& says) {
     const std::string found = unpacked(stream, expected);
     EXPECT_NE(found.find(says), std::string::npos) << found;
@@ -597,8 +598,8 @@ TEST(Lzf, streams_come_out_or_are_refused) {
       4, "ends after 3 bytes, expected 4");
 }
 
-/// RFC 8878, by hand: magic number, a header that says the size, then blocks of a type and a size with the last one
-/// marked.
+/// Frames of RFC 8878, made by hand: a magic number, a header with the size, then blocks with type and size. The last
+/// block is marked.
 TEST(Zstandard, frames_come_out_or_are_refused) {
   const auto unpacked = [](const std::string& stream, std::size_t expected) {
     AlignedVector<unsigned char> bytes(stream.begin(), stream.end());
@@ -607,8 +608,8 @@ TEST(Zstandard, frames_come_out_or_are_refused) {
     return wrong.value_or("") + std::string(bytes.begin(), bytes.end());
   };
   using namespace std::string_literals;
-  const std::string of_three = "\x28\xB5\x2F\xFD\x20\x03"s;             // in one segment, 3 bytes
-  const std::string raw = "\x19\x00\x00"s, repeated = "\x1B\x00\x00"s;  // last block: 3 bytes as they are, or 3 alike
+  const std::string of_three = "\x28\xB5\x2F\xFD\x20\x03"s;             // header: one segment, 3 bytes
+  const std::string raw = "\x19\x00\x00"s, repeated = "\x1B\x00\x00"s;  // last block: 3 literal bytes, or one 3 times
   EXPECT_EQ(unpacked(of_three + raw + "abc", 3), "abc");
   EXPECT_EQ(unpacked(of_three + repeated + "x", 3), "xxx");
   EXPECT_EQ(unpacked(of_three + raw + "abc" + of_three + repeated + "x", 6), "abcxxx");  // two frames

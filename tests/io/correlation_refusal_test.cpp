@@ -1,5 +1,4 @@
-// Sets of signals and of pair energies that must be refused: each with the sentence that says where, what was expected
-// and what was found.
+// Wrong sets of signals and pair energies are refused. The message says where, what was expected and what was found.
 #include <gtest/gtest.h>
 
 #include <complex>
@@ -24,7 +23,7 @@ using testing::Shape;
 
 const std::string signal_path = "/correlation/c/signal", flag_path = "/correlation/c/flag";
 
-/// A signal of this type and shape, whose bytes are 0, and no flags.
+/// Writes a signal of this type and shape, with all bytes 0, and removes the flags.
 auto signal_of(const Shape& shape, const std::function<hid_t()>& type) {
   return [=](RawHdf5& file) {
     file.remove(signal_path);
@@ -44,7 +43,7 @@ auto text(const char* object, const char* name, const char* value) {
   return [=](RawHdf5& file) { file.attribute(object, name, value); };
 }
 
-/// A compound of these members, at these places of so many bytes.
+/// Returns a compound type of `bytes` bytes with members (name, offset) of type `part`.
 hid_t compound(std::size_t bytes, const std::vector<std::pair<const char*, std::size_t>>& members, hid_t part) {
   const hid_t type = H5Tcreate(H5T_COMPOUND, bytes);
   for (const auto& [name, place] : members) H5Tinsert(type, name, place, part);

@@ -1,5 +1,5 @@
-// Signals and visibilities: read from files that plain HDF5 calls wrote, and written to files that plain HDF5 calls
-// read. One file, because both are of the same sets.
+// Signals and visibilities are read from files that plain HDF5 calls wrote. They are written to files that plain HDF5
+// calls read. Both directions share a file, because they use the same sets.
 #include <gtest/gtest.h>
 
 #include <complex>
@@ -37,7 +37,7 @@ std::vector<T> as(const Bytes& bytes) {
   return values;
 }
 
-/// Of sample (c, t, i).
+/// Returns the value of sample (c, t, i).
 Complex sample(std::int64_t c, std::int64_t t, std::int64_t i) {
   return {static_cast<float>(100 * c + 10 * t + i) + 0.5F, -static_cast<float>(c + t + i)};
 }
@@ -262,7 +262,8 @@ TEST_F(CorrelationProblem, what_the_writer_writes_is_what_was_given) {
   }
 }
 
-/// Visibilities and weights count up through the set; integrations 0 and 1 of all channels, then 2 of each.
+/// Writes visibilities and weights that count up through the set. Writes integrations 0 and 1 of all channels first,
+/// then integration 2 of each channel.
 template <class T>
 void write_results(const std::string& path, const CorrelationSet& set) {
   ResultWriter writer(path, true);

@@ -1,4 +1,4 @@
-"""What data/ holds is what its scripts write."""
+"""The files in data/ are those that its scripts write."""
 import pathlib
 import subprocess
 import sys
@@ -21,7 +21,7 @@ def test_molecules_are_what_their_scripts_write(name, tmp_path):
 
 
 def contents(path):
-    """Every dataset and attribute by name."""
+    """Returns every dataset and attribute by name."""
     found = {}
     with h5py.File(path) as file:
 

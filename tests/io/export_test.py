@@ -1,6 +1,6 @@
-"""Exported maps through other people's readers: OpenDX by GridDataFormats, cube by VTK, PNG by Pillow.
+"""Readers of other programs read exported maps: GridDataFormats reads OpenDX, VTK cube files, and Pillow PNG.
 
-The truth is Coulomb's sum, computed here. SMALLBATCH_BIN names the command.
+The expected values are Coulomb's sum, computed here. SMALLBATCH_BIN names the command.
 """
 import os
 import subprocess
@@ -31,7 +31,7 @@ def command(*arguments, expect=(0,)):
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
-    """Two problems; in the first, a charge of -2 lies on the lattice point (2, 1, 3)."""
+    """Returns results of two problems. In the first, a charge of -2 lies on the lattice point (2, 1, 3)."""
     folder = tmp_path_factory.mktemp("export")
     with h5py.File(folder / "in.h5", "w", libver=("v110", "v110")) as file:
         file.attrs["smallbatch_format"] = np.array([1, 0], "i4")
@@ -44,7 +44,7 @@ def results(tmp_path_factory):
 
 
 def coulomb(problem):
-    """V (nx, ny, nz) in volt, and the sum of its terms' magnitudes: what rounding errors are relative to."""
+    """Returns V (nx, ny, nz) in volt, and the sum of its terms' magnitudes, to which rounding errors are relative."""
     axes = [ORIGIN[problem][a] + SPACING[problem][a] * np.arange(POINTS[a]) for a in range(3)]
     points = np.stack(np.meshgrid(*axes, indexing="ij"), -1)
     charges = slice(OFFSET[problem], OFFSET[problem + 1])
@@ -55,7 +55,7 @@ def coulomb(problem):
 
 
 def assert_is_coulomb(values, problem):
-    """Where the potential is finite: within 1e-5 of the terms, for single precision and six printed digits."""
+    """Finite values must be within 1e-5 of the terms, for single precision and six printed digits."""
     expected, magnitude = coulomb(problem)
     finite = np.isfinite(expected)
     assert values.shape == expected.shape
@@ -94,7 +94,7 @@ def test_cube_by_vtk(results, tmp_path):
     assert_is_coulomb(values, 1)
     molecule = reader.GetOutput()
     assert molecule.GetNumberOfAtoms() == 3
-    # This reader places the atoms in units of the lattice: origin and spacing must fit them.
+    # This reader gives the places of atoms in units of the lattice, so origin and spacing must fit the atoms.
     places = np.array([list(molecule.GetAtom(i).GetPosition()) for i in range(3)])
     np.testing.assert_allclose(ORIGIN[1] + places * SPACING[1], POSITION[2:], atol=1e-5)
 
@@ -113,7 +113,7 @@ def test_cube_lengths_are_in_bohr(results, tmp_path):
 
 
 def slice_colours(path, columns, rows):
-    """The colour in the middle of every point's block, (column, row from the bottom)."""
+    """Returns the colour in the middle of each point's block, (column, row from the bottom)."""
     with Image.open(path) as image:
         pixels = np.asarray(image.convert("RGB")).astype(int)
         texts = dict(image.text)
@@ -139,7 +139,7 @@ def test_png_by_pillow(results, tmp_path, axis):
     strong = np.abs(plane) > limit / 5
     assert strong.any()
     assert (np.sign(redness) == np.sign(plane))[strong].all()
-    # Darker where |V| is larger.
+    # A larger |V| is darker.
     order = np.argsort(np.abs(plane), axis=None)
     brightness = (colours @ [2, 5, 1]).ravel()[order]
     assert brightness[0] > brightness[-1] + 400

@@ -1,4 +1,4 @@
-// An output appears whole or not at all, and never in place of a file that nobody asked to replace.
+// An output file appears only when it is complete, and never replaces a file without being asked to.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -110,7 +110,7 @@ TEST_F(FileSafety, a_disk_too_small_is_refused_before_the_first_byte) {
 }
 
 TEST_F(FileSafety, declared_sets_share_the_free_space) {
-  // Each would fit alone; together they are four times what is free.
+  // Each set alone would fit on the disk. Together they need four times the free space.
   const auto free_bytes = static_cast<std::int64_t>(std::filesystem::space(folder_).available);
   ProblemWriter writer(path("p.h5"), false);
   SolveSet half = small_set;
@@ -122,7 +122,7 @@ TEST_F(FileSafety, declared_sets_share_the_free_space) {
   expect_error(ErrorKind::output, {"p.h5", "needed ", "free "}, [&] { writer.add(more); });
 }
 
-/// Files may not grow above a limit, as on a full disk, while this lives.
+/// Limits the size of files while this object lives, as a full disk would.
 class FileSizeLimit {
  public:
   explicit FileSizeLimit(rlim_t bytes) {
@@ -192,7 +192,7 @@ TEST_F(FileSafety, a_disk_that_fills_up_at_the_very_end_leaves_nothing) {
   {
     ProblemWriter writer(path("p.h5"), false);
     write_small_set(writer);
-    const FileSizeLimit limit(100);  // the metadata do not fit
+    const FileSizeLimit limit(100);  // too small for the metadata
     expect_error(ErrorKind::output, {"p.h5", "disk full"}, [&] { writer.commit(); });
   }
   EXPECT_EQ(files_in_folder(), 0U);
@@ -235,7 +235,7 @@ TEST_F(FileSafety, a_set_is_added_once) {
   refuse_second(ResultWriter(path("r.h5"), false), [](ResultWriter& writer) { writer.add(small_set); });
   refuse_second(ResultWriter(path("r.h5"), false), [](ResultWriter& writer) {
     writer.add(small_set);
-    writer.write_summary("solve", small_set.name, {});  // HDF5 may know all its groups by now
+    writer.write_summary("solve", small_set.name, {});  // HDF5 may have all its groups in memory by now
   });
   EXPECT_EQ(files_in_folder(), 0U);
 }

@@ -1,6 +1,6 @@
-"""FORMAT.md is a contract: its examples run as they stand, and the command takes what they write.
+"""The examples of FORMAT.md run as they stand, and the command reads what they write.
 
-SMALLBATCH_BIN names the command. One file, because all tests look at what one run of the examples has left.
+SMALLBATCH_BIN names the command. One file, because all tests use the files of one run of the examples.
 """
 import contextlib
 import os
@@ -18,7 +18,7 @@ KT_PER_E = 8.617333262e-5  # volt per kelvin
 
 
 def code_blocks():
-    """(writing, reading): the Python blocks before and after the heading "Opening results"."""
+    """Returns (writing, reading): the Python blocks before and after the heading "Opening results"."""
     before, after = FORMAT.read_text().split("## Opening results")
     return [re.findall(r"```python\n(.*?)```", text, re.DOTALL) for text in (before, after)]
 
@@ -30,7 +30,7 @@ def run_blocks(blocks, names):
 
 @pytest.fixture(scope="module")
 def example(tmp_path_factory):
-    """The folder after the examples of the page: problems written, solved, results opened; and their variables."""
+    """Runs the examples of the page and solves their problems. Returns the folder and the variables of the examples."""
     writing, reading = code_blocks()
     assert len(writing) == 6 and len(reading) == 6
     folder = tmp_path_factory.mktemp("format")
@@ -86,7 +86,7 @@ def test_solutions_are_numpys(example):
 
 
 def coulomb(position, charge, origin, spacing, shape):
-    """V in volts on the lattice (nz, ny, nx), all lengths in angstrom."""
+    """Returns V in volt on the lattice (nz, ny, nx). All lengths are in angstrom."""
     x, y, z = (origin[axis] + spacing[axis] * np.arange(shape[axis]) for axis in range(3))
     total = np.zeros(shape[::-1])
     for (px, py, pz), q in zip(position, charge):
@@ -219,7 +219,7 @@ def test_every_dataset_of_the_results_is_documented(example):
 
 
 def is_name_alone(dataset):
-    """Of an axis: netCDF's mark."""
+    """True for an axis without numbers, which has netCDF's mark."""
     return dataset.attrs.get("NAME", b"").startswith(b"This is a netCDF dimension but not a netCDF variable")
 
 
@@ -238,11 +238,11 @@ def test_every_dataset_opens_in_xarray(example):
                         assert np.array_equal(opened[dataset].values, values, equal_nan=values.dtype.kind in "fc")
 
 
-# ---- ParaView's reader ------------------------------------------------------------------------------------------------
+# ---- ParaView's reader -----------------------------------------------------------------------------------------------
 
 
 def vtk_frames(path):
-    """(dimensions, origin, spacing, (V, E) per time step) as VTK reads them."""
+    """Returns (dimensions, origin, spacing, (V, E) per time step) as VTK reads them."""
     from vtkmodules.util.numpy_support import vtk_to_numpy
     from vtkmodules.vtkIOHDF import vtkHDFReader
 
@@ -296,7 +296,7 @@ def test_vtk_opens_the_lattices(tmp_path, batch, alike):
         assert np.array_equal(e.reshape(3, 4, 5, 3), expected_e)
 
 
-# ---- what h5py users do -------------------------------------------------------------------------------------------------
+# ---- files of h5py users ---------------------------------------------------------------------------------------------
 
 
 def info(path):
@@ -323,7 +323,7 @@ def test_files_of_h5py_are_read(tmp_path, options):
 
 
 def test_chunks_of_h5py_hold_the_same_systems(tmp_path):
-    """However h5py stores them, the solutions are those of the plain dataset, bit by bit."""
+    """However h5py stores the systems, the solutions equal those of the plain dataset, bit by bit."""
     rng = np.random.default_rng(5)
     for trial in range(12):
         n, batch = rng.integers(1, 12), rng.integers(1, 60)

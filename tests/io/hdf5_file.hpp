@@ -1,4 +1,4 @@
-// Test files written and read with plain HDF5 calls, so that the files under test do not come from the code under test.
+// Access to test files with plain HDF5 calls, independent of the code under test.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@
 
 namespace smallbatch::testing {
 
-/// Two numbers of a type as one element, as h5py writes complex ones.
+/// Returns a compound type of two numbers, as h5py writes complex numbers.
 inline hid_t compound_of(hid_t part, const char* first = "r", const char* second = "i") {
   const hid_t type = H5Tcreate(H5T_COMPOUND, 2 * H5Tget_size(part));
   H5Tinsert(type, first, 0, part);
@@ -28,7 +28,7 @@ inline hid_t compound_of(hid_t part, const char* first = "r", const char* second
   return type;
 }
 
-/// As h5py writes numpy.bool_.
+/// Returns the type that h5py writes for numpy.bool_.
 inline hid_t boolean_type() {
   const hid_t type = H5Tenum_create(H5T_STD_I8LE);
   const std::int8_t no = 0, yes = 1;
@@ -54,7 +54,7 @@ hid_t hdf5_type() {
 
 using Shape = std::vector<hsize_t>;
 
-/// One file; everything opened through it is closed with it.
+/// One open file. Everything opened through it is closed with it.
 class RawHdf5 {
  public:
   enum class Mode { create, create_v110, read, change };
@@ -87,7 +87,7 @@ class RawHdf5 {
     EXPECT_GE(H5Gcreate2(file_, path.c_str(), parents_, H5P_DEFAULT, H5P_DEFAULT), 0) << path;
   }
 
-  /// `stored` is the type in the file; `creation` says how it lies there.
+  /// Writes a dataset. `stored` is the type in the file, `creation` its property list with the layout.
   template <class T>
   void dataset(const std::string& path, const Shape& shape, const std::vector<T>& values,
                hid_t stored = H5I_INVALID_HID, hid_t creation = H5P_DEFAULT) {
@@ -164,7 +164,7 @@ class RawHdf5 {
     return values;
   }
 
-  /// Of a fixed-length string.
+  /// Returns an attribute that is a string of fixed length.
   [[nodiscard]] std::string read_text(const std::string& object, const std::string& name) const {
     const hid_t opened = H5Aopen_by_name(file_, object.c_str(), name.c_str(), H5P_DEFAULT, H5P_DEFAULT);
     EXPECT_GE(opened, 0) << object << "@" << name;
@@ -188,7 +188,7 @@ class RawHdf5 {
   hid_t file_ = H5I_INVALID_HID, parents_ = H5I_INVALID_HID;
 };
 
-/// A folder of its own for every test.
+/// Test with a temporary folder.
 class FileTest : public ::testing::Test {
  protected:
   FileTest() {
@@ -214,7 +214,7 @@ inline void write_bytes(const std::string& path, const std::vector<char>& bytes)
   std::ofstream(path, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
 }
 
-/// The call throws an Error of this kind, and its message holds every one of the pieces.
+/// Expects the call to throw an Error of this kind with all pieces in its message.
 inline void expect_error(ErrorKind kind, const std::vector<std::string>& pieces, const std::function<void()>& call) {
   try {
     call();
@@ -228,20 +228,20 @@ inline void expect_error(ErrorKind kind, const std::vector<std::string>& pieces,
   }
 }
 
-/// value(i), i = 0, 1, ...
+/// Returns start, start + step, start + 2 step, ...
 template <class T, class Values = std::vector<T>>
 Values counted(std::size_t count, double start = 0, double step = 1) {
   Values values(count);
   for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<T>(start + step * static_cast<double>(i));
   return values;
 }
-/// The same for an array of a block.
+/// Returns these numbers as an array of a block.
 template <class T>
 AlignedVector<T> counted_block(std::size_t count, double start = 0, double step = 1) {
   return counted<T, AlignedVector<T>>(count, start, step);
 }
 
-/// /pair_energy/e with 5 charges in 2 problems, /correlation/c with 2 channels of 5 samples of 3 inputs.
+/// Adds /pair_energy/e with 5 charges in 2 problems, and /correlation/c with 2 channels of 5 samples of 3 inputs.
 inline void add_pairs_and_signals(RawHdf5& file) {
   file.dataset("/pair_energy/e/position", {5, 3}, counted<double>(15, 0.5, 0.25));
   file.dataset("/pair_energy/e/charge", {5}, std::vector<double>{1, -1, 2, -2, 3});
@@ -256,7 +256,7 @@ inline void add_pairs_and_signals(RawHdf5& file) {
   file.attribute("/correlation/c", "integrate", std::vector<std::int32_t>{2});
 }
 
-/// A good problem file: /solve/s with A (3,2,2) and b (3,2), and /potential/p with 4 charges in 2 problems.
+/// Writes a good problem file: /solve/s with A (3,2,2) and b (3,2), and /potential/p with 4 charges in 2 problems.
 inline void write_good_problems(const std::string& path, RawHdf5::Mode mode = RawHdf5::Mode::create,
                                 const std::function<void(RawHdf5&)>& more = {}) {
   RawHdf5 file(path, mode);

@@ -1,5 +1,6 @@
-"""Chunks that other programs have packed by LZF (h5py) and Zstandard (hdf5plugin) are read as what was packed; damaged ones are
-refused, and so are other filters, by name."""
+"""Chunks that other programs have compressed with LZF (h5py) and Zstandard (hdf5plugin) are read correctly.
+
+Damaged chunks are refused. Other filters are refused by name."""
 
 import h5py
 import hdf5plugin
@@ -15,7 +16,7 @@ MORE = {"lzf with others": {"compression": "lzf", "shuffle": True, "fletcher32":
 
 
 def write(path, packing):
-    """Numbers that repeat, or they would not be packed."""
+    """Writes numbers that repeat, because others would not be compressed."""
     a = np.eye(6, dtype="f4") * (2 + np.arange(50, dtype="f4") % 3)[:, None, None] + 0.25
     b = np.tile(np.arange(6, dtype="f4"), (50, 1))
     with open_problem_file(path) as file:
@@ -38,7 +39,7 @@ def test_packed_numbers_are_those_that_were_packed(smallbatch, tmp_path, packing
 
 @pytest.mark.parametrize("packing", PACKINGS.values(), ids=PACKINGS)
 def test_what_packs_best_is_read(smallbatch, tmp_path, packing):
-    """Of zeros Zstandard leaves a byte of thousands: what is declared may be so much more than what is stored."""
+    """Zstandard packs thousands of zeros into a byte. A file may declare that much more than it stores."""
     with open_problem_file(tmp_path / "p.h5") as file:
         file.create_dataset("correlation/zeros/signal", data=np.zeros((1, 1 << 20, 16, 2), "i1"),
                             chunks=(1, 1 << 18, 16, 2), **packing)

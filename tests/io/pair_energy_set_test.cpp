@@ -1,4 +1,5 @@
-// Energies of pairs: read from files that plain HDF5 calls wrote, and written to files that plain HDF5 calls read.
+// Pair-energy sets are read from files that plain HDF5 calls wrote. Energies are written to files that plain HDF5 calls
+// read.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -75,7 +76,7 @@ TEST_F(PairEnergyProblem, without_groups_all_pairs_meet_and_without_offset_there
   EXPECT_FALSE(set.has_groups || set.per_charge);
   EXPECT_EQ(set.offset, (Offsets{0, 5}));
   PairEnergyBlock block;
-  block.group = {1};  // of what was read before
+  block.group = {1};  // left over from an earlier read
   block.width = {1};
   reader.read(set, 0, 1, block);
   EXPECT_EQ(block.charges().group, nullptr);
@@ -113,7 +114,7 @@ TEST_F(PairEnergyProblem, shares_are_read_and_written_in_their_places) {
   writer.add(whole, ScalarType::float64);
   for (int index = 0; index < 2; ++index) {
     ProblemReader reader(path("p.h5"));
-    reader.take({index + 1, 3});  // the first of three has none
+    reader.take({index + 1, 3});  // the first of three shares has no problem
     const PairEnergySet& set = reader.pair_energy_sets().at(0);
     ASSERT_EQ(set.batch, 1);
     writer.begin_at(set, reader.start(set));

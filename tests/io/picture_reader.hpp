@@ -1,5 +1,4 @@
-// What a picture with axes says: its frames are looked for, and its words and numbers are read by comparing with the
-// font, dot for dot.
+// Reader of pictures with axes. It looks for the frames, and reads words and numbers by comparing pixels with the font.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -26,17 +25,17 @@ inline bool is_ink(const Picture& picture, std::int64_t x, std::int64_t y) {
   return x >= 0 && y >= 0 && x < picture.width && y < picture.height && picture.at(x, y) == ink_pixel;
 }
 
-/// Pixels [left, right) x [top, bottom) within a frame of ink.
+/// Pixels [left, right) x [top, bottom) inside a frame of ink.
 struct Box {
   std::int64_t left = 0, right = 0, top = 0, bottom = 0;
   [[nodiscard]] std::int64_t width() const { return right - left; }
   [[nodiscard]] std::int64_t height() const { return bottom - top; }
 };
 
-/// The map and the colour bar: between the columns that are ink over 400 pixels in one piece.
+/// Returns the boxes of the map and the colour bar. Their frames are columns of at least 400 pixels of ink.
 inline std::pair<Box, Box> boxes_of(const Picture& picture) {
   const std::int64_t middle = picture.height / 2;
-  std::vector<std::int64_t> inside;  // first columns beside such columns
+  std::vector<std::int64_t> inside;  // columns at which a frame begins or has ended
   const auto is_frame = [&](std::int64_t x) {
     for (std::int64_t y = middle - 200; y < middle + 200; ++y)
       if (!is_ink(picture, x, y)) return false;
@@ -60,9 +59,9 @@ struct Word {
   std::string text;
 };
 
-using Glyph = std::array<unsigned, text_height>;  ///< of each row a bit for each of character_width pixels
+using Glyph = std::array<unsigned, text_height>;  ///< for each row, one bit per pixel of a character
 
-/// All glyphs; no two are alike.
+/// Returns all glyphs, which differ from each other.
 inline std::map<Glyph, char> font() {
   std::map<Glyph, char> glyphs;
   for (const char c : characters) {
@@ -78,10 +77,11 @@ inline std::map<Glyph, char> font() {
   return glyphs;
 }
 
-/// Words of so many characters at least.
+/// Returns the words of at least `least` characters.
 inline std::vector<Word> words_of(const Picture& picture, std::size_t least) {
   static const std::map<Glyph, char> glyphs = font();
-  std::vector<unsigned> rows(static_cast<std::size_t>(picture.width * picture.height));  // of glyphs that end here
+  std::vector<unsigned> rows(
+      static_cast<std::size_t>(picture.width * picture.height));  // glyph row that ends at each pixel
   for (std::int64_t y = 0; y < picture.height; ++y) {
     unsigned row = 0;
     for (std::int64_t x = 0; x < picture.width; ++x) {
@@ -89,7 +89,7 @@ inline std::vector<Word> words_of(const Picture& picture, std::size_t least) {
       rows[y * picture.width + x] = row;
     }
   }
-  /// 0 where no character begins.
+  /// Returns the character that begins at a pixel, or 0.
   const auto character = [&](std::int64_t x, std::int64_t y) {
     if (x + character_width > picture.width || y + text_height > picture.height) return '\0';
     Glyph glyph;
@@ -115,7 +115,7 @@ inline std::vector<Word> words_of(const Picture& picture, std::size_t least) {
   return words;
 }
 
-/// The picture turned right: what ran upwards runs to the right.
+/// Returns the picture turned to the right, so that text that ran upwards runs to the right.
 inline Picture turned(const Picture& picture) {
   Picture result{picture.height, picture.width, {}};
   for (std::int64_t y = 0; y < result.height; ++y)
@@ -125,7 +125,7 @@ inline Picture turned(const Picture& picture) {
   return result;
 }
 
-/// Reads what is written upwards, and paints it white: turned letters look like other characters.
+/// Reads the text that runs upwards, and paints it white, because turned letters look like other characters.
 inline std::string take_titles(Picture& picture) {
   std::string text;
   for (const Word& word : words_of(turned(picture), 3)) {
@@ -137,7 +137,7 @@ inline std::string take_titles(Picture& picture) {
   return text;
 }
 
-/// The part of a picture that its texts call the map, within a frame of ink.
+/// Returns the map of a picture. The PNG's text says where it is, and it must have a frame of ink.
 inline Picture read_map(const std::string& path) {
   const Picture picture = read_png(path);
   std::istringstream text(text_chunks(path)["Map"]);
@@ -162,16 +162,16 @@ inline Picture read_map(const std::string& path) {
   return map;
 }
 
-/// What a picture says.
+/// Contents of a picture.
 struct Reading {
   struct Number {
     double value = 0;
-    std::int64_t place = 0;  ///< pixel, of x or of y, that its tick has in its middle
+    std::int64_t place = 0;  ///< x or y of the middle of its tick, in pixels
   };
   Picture picture;
   Box map, bar;
   std::vector<Number> baselines, channels, bar_numbers;
-  std::string title, baseline_title, titles;  ///< titles: of the channels, and of the bar
+  std::string title, baseline_title, titles;  ///< titles: of the channels and of the bar
 
   [[nodiscard]] Pixel cell(std::int64_t column, std::int64_t columns, std::int64_t row, std::int64_t rows) const {
     return picture.at(map.left + (2 * column + 1) * map.width() / (2 * columns),
@@ -215,7 +215,7 @@ inline Reading read(const std::string& path) {
     EXPECT_GE(place, 0) << word.text << " stands beside no tick";
     ++ticks;
   }
-  // As many as there are ticks: no number is hidden by another, or cut off.
+  // There are as many numbers as ticks, so no number hides another, and none is cut off.
   std::int64_t expected = 0;
   for (std::int64_t x = map.left - 2; x < map.right + 2; ++x)
     expected += is_tick(x, map.bottom + 4) && !is_tick(x - 1, map.bottom + 4);

@@ -1,4 +1,4 @@
-// PNG files as libpng reads them, and the bytes of files.
+// Readers of PNG files, with libpng, and of the bytes of files.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -42,7 +42,7 @@ inline Picture read_png(const std::string& path) {
   return picture;
 }
 
-/// The tEXt chunks: length (4 bytes, big end first), type, keyword, 0, text, check sum.
+/// Returns the tEXt chunks by keyword. A chunk is length (4 bytes, big-endian), type, keyword, 0, text, checksum.
 inline std::map<std::string, std::string> text_chunks(const std::string& path) {
   const std::string bytes = contents(path);
   std::map<std::string, std::string> texts;

@@ -1,5 +1,5 @@
-// Potential sets that must be refused: each with the sentence that says where, what was expected and what was found.
-// One file, because it is one table.
+// Wrong potential sets are refused. The message says where, what was expected and what was found. One file, because all
+// cases are in one table.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -20,7 +20,7 @@ using testing::Refusal;
 using testing::remove;
 using testing::replace;
 
-/// Turns the lattices into points, (5, 3), 2 for the first problem.
+/// Replaces the lattices by 5 points, 2 of them for the first problem.
 void ask_for_points(RawHdf5& file) {
   file.attribute("/potential/p", "targets", "points");
   file.remove_attribute("/potential/p", "shape");
@@ -30,7 +30,7 @@ void ask_for_points(RawHdf5& file) {
   file.dataset("/potential/p/point_offset", {3}, std::vector<std::int64_t>{0, 2, 5});
 }
 
-/// The same, and then a change.
+/// Replaces the lattices by points, and then makes a change.
 auto points_with(const std::function<void(RawHdf5&)>& change) {
   return [=](RawHdf5& file) {
     ask_for_points(file);
@@ -194,7 +194,7 @@ const std::vector<Refusal>& potential_refusals() {
        },
        {"/particles", "../solve"}},
 
-      // Names that nobody would look at.
+      // Unknown names, which would have no effect.
       {"unit_in_the_plural",
        [](RawHdf5& f) { f.attribute("/potential/p/position", "units", "nm"); },
        {"/potential/p/position", "its attribute \"units\" is unknown: did you mean \"unit\"?"}},
@@ -260,7 +260,7 @@ const std::vector<Refusal>& potential_refusals() {
        [](RawHdf5& f) { f.dataset("/potential/p/Points", {4}, counted<std::int32_t>(4)); },
        {"\"Points\" is unknown: did you mean \"points\"?"}},
 
-      // Targets other than lattices, fields, energies.
+      // Points and charges as targets, fields, energies.
       {"targets_unknown",
        [](RawHdf5& f) { f.attribute("/potential/p", "targets", "atoms"); },
        {"/potential/p@targets", "lattice, points, charges", "\"atoms\""}},

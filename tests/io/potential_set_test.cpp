@@ -1,5 +1,5 @@
-// Points and charges as targets, fields, softening, cut-off, energies and statistics: read from files that plain HDF5
-// calls wrote, and written to files that plain HDF5 calls read.
+// Potential sets are read from files that plain HDF5 calls wrote: points and charges as targets, fields, softening,
+// cut-off. Results are written to files that plain HDF5 calls read, with energies and statistics.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -27,7 +27,7 @@ using Offsets = std::vector<std::int64_t>;
 using PotentialProblem = testing::FileTest;
 using PotentialResults = testing::FileTest;
 
-/// The good problems with their lattices left out.
+/// Writes the good problems without their lattices.
 void write_without_lattice(const std::string& path, const char* targets,
                            RawHdf5::Text text = RawHdf5::Text::fixed_ascii) {
   testing::write_good_problems(path);
@@ -55,7 +55,7 @@ TEST_F(PotentialProblem, each_problem_has_its_own_points) {
   write_without_lattice(path("p.h5"), "points", RawHdf5::Text::variable_utf8);
   {
     RawHdf5 file(path("p.h5"), RawHdf5::Mode::change);
-    file.dataset("/potential/p/points", {5, 3}, counted<float>(15));  // another type than position
+    file.dataset("/potential/p/points", {5, 3}, counted<float>(15));  // not the type of position
     file.dataset("/potential/p/point_offset", {3}, std::vector<std::int32_t>{0, 2, 5});
     file.attribute("/potential/p/position", "unit", "nm");
   }
@@ -70,7 +70,7 @@ TEST_F(PotentialProblem, each_problem_has_its_own_points) {
   reader.read(set, 0, 2, block);
   EXPECT_EQ(block.targets, TargetKind::points);
   EXPECT_EQ(block.point_offset, (Offsets{0, 2, 5}));
-  EXPECT_EQ(block.point, counted_block<double>(15, 0, 10));  // nm, as the positions
+  EXPECT_EQ(block.point, counted_block<double>(15, 0, 10));  // points are in nm, like the positions
   EXPECT_TRUE(block.origin.empty());
   reader.read(set, 1, 1, block);
   EXPECT_EQ(block.offset, (Offsets{0, 3}));
@@ -128,7 +128,7 @@ TEST_F(PotentialProblem, fields_lengths_dielectric_and_groups_are_read) {
   reader.read(set, 1, 1, block);
   ASSERT_EQ(block.group.size(), 3U);
   EXPECT_EQ(block.group[0], 2);
-  EXPECT_TRUE(block.group[1] != 1 && block.group[1] != 2);  // what int8 cannot hold belongs to no group
+  EXPECT_TRUE(block.group[1] != 1 && block.group[1] != 2);  // a number that int8 cannot hold is in no group
   EXPECT_EQ(block.group[2], -1);
 }
 
@@ -255,7 +255,7 @@ PotentialSet set_of(TargetKind targets) {
   return set;
 }
 
-/// V and E count up through the set, problem by problem and two planes at a time; the energies are 7, 8, 9.
+/// Writes V and E that count up through the set, problem by problem and two planes at a time. Energies are 7, 8, 9.
 template <class T>
 void write_results(const std::string& path, const PotentialSet& set) {
   ResultWriter writer(path, true);
@@ -347,7 +347,7 @@ TEST_F(PotentialResults, the_field_is_a_vector_array_of_vtkhdf) {
     EXPECT_EQ(raw.shape("/VTKHDF/PointData/E"), (Shape{3, 5, 3, 4, 3}));
     EXPECT_EQ(raw.read<std::int64_t>("/VTKHDF/Steps/PointDataOffsets/E"), (Offsets{0, 1, 2}));
   }
-  set.spacing[7] += 1;  // no time series any more
+  set.spacing[7] += 1;  // the lattices now differ, so they are no time series
   write_results<double>(path("r.h5"), set);
   const RawHdf5 raw(path("r.h5"), RawHdf5::Mode::read);
   EXPECT_EQ(raw.read<double>("/VTKHDF/PointData/E"), counted<double>(180));

@@ -1,5 +1,5 @@
-// Problem files: what is written comes back, in blocks of any size; units, layouts and string kinds that users have.
-// One file, because all of its tests write problems and read them.
+// Problem files come back as they were written, in blocks of any size. Units, layouts and kinds of strings are those of
+// users. One file, because all of its tests write problems and read them.
 #include <gtest/gtest.h>
 #include <hdf5.h>
 
@@ -23,13 +23,13 @@ using testing::RawHdf5;
 
 using ProblemFile = testing::FileTest;
 
-/// Writes a set in blocks of `step` systems and reads it in blocks of `read_step`; the numbers count up.
+/// Writes a set in blocks of `step` systems, with numbers that count up. Reads it in blocks of `read_step`.
 template <class T>
 void round_trip(const std::string& path, SolveSet set, std::int64_t step, std::int64_t read_step) {
   set.type = scalar_type_of<T>;
   const auto matrix = static_cast<std::size_t>(set.shape.matrix_size());
   const auto rhs = static_cast<std::size_t>(set.shape.rhs_size());
-  std::vector<std::int32_t> sizes;  // from n to 0, and again
+  std::vector<std::int32_t> sizes;  // n, n - 1, ..., 0, and again
   for (std::int64_t k = 0; set.shape.has_sizes && k < set.batch; ++k)
     sizes.push_back(set.shape.n - static_cast<std::int32_t>(k % (set.shape.n + 1)));
   {
@@ -91,8 +91,8 @@ void round_trip(const std::string& path, SolveSet set, std::int64_t step, std::i
   EXPECT_EQ(b, counted<T>(rhs * static_cast<std::size_t>(set.batch), 0.5));
 }
 
-/// Their shape is that of one dense matrix; the set, or right-hand sides with two axes each, or numbers that are not
-/// symmetric, tell.
+/// The shape of these triangles is also that of one dense matrix. They are recognised by the set's attribute, by
+/// right-hand sides with two axes each, or by numbers that are not symmetric.
 TEST_F(ProblemFile, as_many_packed_triangles_as_they_have_numbers) {
   for (const int n : {1, 2, 3, 16}) {
     const std::int64_t batch = n * (n + 1) / 2;
@@ -372,8 +372,8 @@ TEST_F(ProblemFile, units_of_every_string_kind_are_converted) {
     const PotentialSet& set = reader.potential_sets().at(0);
     EXPECT_EQ(set.output_unit, PotentialUnit::kcal_per_mol_e);
     EXPECT_EQ(set.temperature, 300);
-    EXPECT_DOUBLE_EQ(set.origin[0], -30);                  // nm, as position says
-    EXPECT_DOUBLE_EQ(set.spacing[2], 2 * 0.529177210903);  // bohr, its own
+    EXPECT_DOUBLE_EQ(set.origin[0], -30);                  // nm, the unit of position
+    EXPECT_DOUBLE_EQ(set.spacing[2], 2 * 0.529177210903);  // bohr, the unit of spacing
     PotentialBlock<double> block;
     reader.read(set, 0, 1, block);
     EXPECT_DOUBLE_EQ(block.position[1], 7.5);
@@ -451,7 +451,7 @@ TEST_F(ProblemFile, what_other_programs_put_on_objects_is_left_alone) {
         file.attribute(object, name, "theirs", RawHdf5::Text::variable_utf8);
       }
     }
-    // Where the known name is there, another one is just another one.
+    // /solve/s has A, so the name a is not taken for a misspelt A.
     file.dataset("/solve/s/a", {1}, std::vector<float>{1});
   }
   const ProblemReader reader(path("p.h5"));
@@ -515,7 +515,7 @@ TEST_F(ProblemFile, what_is_not_there_cannot_be_read) {
 
 // H5MD
 
-/// Three frames of two particles; the layouts that are in the wild.
+/// Writes three frames of two particles, in one of the layouts that programs use.
 void write_trajectory(RawHdf5& file, bool charge_per_frame, bool unit_on_group) {
   const std::string element = "/particles/all/position";
   file.attribute("/", "smallbatch_format", std::vector<std::int32_t>{1, 0});
@@ -555,7 +555,7 @@ TEST_F(ProblemFile, frames_of_an_h5md_group_are_a_batch) {
     EXPECT_EQ(set.batch, 3);
     EXPECT_EQ(set.offset, (std::vector<std::int64_t>{0, 2, 4, 6}));
     EXPECT_EQ(set.type, ScalarType::float32);
-    EXPECT_EQ(set.origin, (std::vector<double>{10, 20, 30, 10, 20, 30, 10, 20, 30}));  // nm, as the positions
+    EXPECT_EQ(set.origin, (std::vector<double>{10, 20, 30, 10, 20, 30, 10, 20, 30}));  // nm, like the positions
     EXPECT_EQ(set.spacing[8], 1);
     PotentialBlock<double> block;
     reader.read(set, 1, 2, block);
@@ -563,7 +563,7 @@ TEST_F(ProblemFile, frames_of_an_h5md_group_are_a_batch) {
     EXPECT_EQ(block.position, counted_block<double>(12, 60, 10));
     EXPECT_EQ(block.charge,
               charge_per_frame ? counted_block<double>(4, 12) : (AlignedVector<double>{0.5, -0.5, 0.5, -0.5}));
-    EXPECT_EQ(reader.warnings().size(), charge_per_frame ? 0U : 1U);  // the fixed charges have no unit
+    EXPECT_EQ(reader.warnings().size(), charge_per_frame ? 0U : 1U);  // a warning: the fixed charges have no unit
 
     const H5mdReader molecules(path("md.h5"), "");
     EXPECT_EQ(molecules.frames(), 3);
@@ -591,7 +591,7 @@ TEST_F(ProblemFile, charges_of_other_steps_than_the_positions_are_refused) {
     write({0, 5, 10});
     expect_error(ErrorKind::bad_input, {"md.h5", charge + "/step", "frame 1 is step 5", "step 10"},
                  [&] { H5mdReader(path("md.h5"), ""); });
-    write({0, 10});  // nobody knows of which frames
+    write({0, 10});  // it is unknown which frames these steps belong to
     expect_error(ErrorKind::bad_input, {"md.h5", charge + "/step", "2 steps", "3"},
                  [&] { H5mdReader(path("md.h5"), ""); });
   }

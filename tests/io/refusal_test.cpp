@@ -1,5 +1,5 @@
-// Files that must be refused, but for what is wrong with potential sets: each with the sentence that says where, what
-// was expected and what was found. One file, because it is one table.
+// Wrong files are refused. The message says where, what was expected and what was found. potential_refusal_test.cpp has
+// the potential sets. One file, because all cases are in one table.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <hdf5.h>
@@ -36,7 +36,7 @@ using testing::Refusal;
 using testing::remove;
 using testing::replace;
 
-/// Declares without ever writing, in the given layout.
+/// Declares a dataset in the given layout, and never writes it.
 auto declare(const std::string& path, const testing::Shape& shape, const std::vector<hsize_t>& chunk, bool deflate) {
   return [=](RawHdf5& file) {
     file.remove(path);
@@ -44,7 +44,7 @@ auto declare(const std::string& path, const testing::Shape& shape, const std::ve
     if (!chunk.empty()) H5Pset_chunk(creation, static_cast<int>(chunk.size()), chunk.data());
     if (deflate) H5Pset_deflate(creation, 1);
     const hid_t created = file.declare(path, shape, H5T_IEEE_F32LE, creation);
-    if (!chunk.empty()) {  // one chunk of many
+    if (!chunk.empty()) {  // writes only one chunk of many
       const std::vector<char> bytes(64, 1);
       const std::vector<hsize_t> at(chunk.size(), 0);
       EXPECT_GE(H5Dwrite_chunk(created, H5P_DEFAULT, 0, at.data(), bytes.size(), bytes.data()), 0);
@@ -212,14 +212,14 @@ const std::vector<Refusal>& solve_refusals() {
       {"b_without_columns", replace("/solve/s/b", {3, 2, 0}, std::vector<float>{}), {"/solve/s/b", "(3, 2, 0)"}},
       {"b_of_rank_1", replace("/solve/s/b", {6}, counted<float>(6)), {"/solve/s/b", "found (6)"}},
       {"b_with_too_many_columns",
-       [](RawHdf5& f) {  // an empty batch: its declared shape costs no bytes, but its row length overflows an int
+       [](RawHdf5& f) {  // this empty batch needs no bytes, but its row length overflows an int
          f.remove("/solve/s/A"), f.remove("/solve/s/b");
          f.declare("/solve/s/A", {0, 2, 2}, H5T_IEEE_F32LE);
          f.declare("/solve/s/b", {0, 2, hsize_t{1} << 31}, H5T_IEEE_F32LE);
        },
        {"/solve/s/b", "(0, 2, 2147483648)"}},
 
-      // Names that nobody would look at.
+      // Unknown names, which would have no effect.
       {"attribute_unknown",
        [](RawHdf5& f) { f.attribute("/solve/s", "precision", "high"); },
        {"/solve/s", "its attribute \"precision\" is unknown)", "Correct its name or remove it"}},
@@ -260,7 +260,7 @@ const std::vector<Refusal>& solve_refusals() {
        },
        {"/solve", "\"\\x1b[2J\" has control characters"}},
 
-      // What leads out of the file, or is not in it.
+      // Data that are outside the file, or missing.
       {"soft_link",
        [](RawHdf5& f) {
          f.remove("/solve/s/b");
@@ -366,7 +366,7 @@ INSTANTIATE_TEST_SUITE_P(all, RefusedProblem, ::testing::Range(std::size_t{0}, s
 
 using RefusedFile = testing::FileTest;
 
-/// A set of float64 without numbers of interest.
+/// Writes a set of float64 zeros.
 void write_systems(const std::string& path, const testing::Shape& a, const testing::Shape& b,
                    const std::string& storage = "") {
   RawHdf5 file(path);
@@ -379,7 +379,7 @@ void write_systems(const std::string& path, const testing::Shape& a, const testi
   if (!storage.empty()) file.attribute("/solve/s", "storage", storage);
 }
 
-/// With uplo one triangle alone is filled, so that numbers which are not symmetric tell nothing.
+/// With uplo only one triangle is filled. So numbers that are not symmetric do not show that A is packed.
 TEST_F(RefusedFile, shapes_that_triangles_and_matrices_share_with_uplo) {
   struct Case {
     testing::Shape a, b;
@@ -400,8 +400,8 @@ TEST_F(RefusedFile, shapes_that_triangles_and_matrices_share_with_uplo) {
     }
 }
 
-/// One n x n matrix, with or without right-hand sides, has the shape of n packed triangles where n = m(m+1)/2; zeros
-/// are symmetric.
+/// One n x n matrix has the shape of n packed triangles if n = m(m+1)/2, with or without right-hand sides. The numbers
+/// do not help, because zeros are symmetric.
 TEST_F(RefusedFile, a_square_of_two_axes_that_may_be_one_matrix) {
   for (hsize_t m = 2, n = 3; m <= 16; ++m, n = m * (m + 1) / 2) {
     for (const testing::Shape& b : {testing::Shape{}, {n}, {n, 1}, {n, 2}, {n, m}}) {
@@ -419,7 +419,7 @@ TEST_F(RefusedFile, a_square_of_two_axes_that_may_be_one_matrix) {
   }
 }
 
-/// 36 numbers are 8 packed rows, or 6 x 6.
+/// A row of 36 numbers may be a packed triangle with 8 rows, or a flattened 6 x 6 matrix.
 TEST_F(RefusedFile, rows_that_may_be_flattened_matrices) {
   for (const auto& [numbers, n, flat] : {std::tuple{36, 8, 6}, {1225, 49, 35}}) {
     const std::string size = std::to_string(flat);
@@ -452,12 +452,12 @@ TEST_F(RefusedFile, storage_that_a_has_not) {
   }
 }
 
-/// What is done as the remedy says is read.
+/// Each remedy makes the file readable.
 TEST_F(RefusedFile, shapes_of_systems_have_the_remedy_that_works) {
   struct Case {
     testing::Shape a, b;
     std::vector<std::string> says;
-    testing::Shape new_a, new_b;  ///< none where no shape is a remedy
+    testing::Shape new_a, new_b;  ///< empty if no other shape is a remedy
   };
   const std::vector<Case> all{
       {{8, 8}, {}, {"packed triangles", "A[None], of shape (1, 8, 8)."}, {1, 8, 8}, {}},
@@ -503,7 +503,7 @@ TEST_F(RefusedFile, no_permission) {
   ASSERT_EQ(::chmod(folder_.c_str(), 0755), 0);
   const uid_t user = ::geteuid();
   if (user == 0) {
-    ASSERT_EQ(::seteuid(65534), 0);  // root may read anything
+    ASSERT_EQ(::seteuid(65534), 0);  // root could read any file
   }
   expect_error(ErrorKind::missing_file, {"p.h5", "ermission"}, [&] { ProblemReader{path("p.h5")}; });
   ASSERT_EQ(::seteuid(user), 0);
@@ -534,9 +534,9 @@ TEST_F(RefusedFile, truncated_anywhere) {
   }
 }
 
-/// The header says that the numbers lie where the file has ended.
+/// The header says that the numbers lie partly beyond the end of the file.
 TEST_F(RefusedFile, data_beyond_the_end) {
-  testing::write_good_problems(path("p.h5"));  // without checksums, which would tell
+  testing::write_good_problems(path("p.h5"));  // without metadata checksums, which would find the change
   std::uint64_t address = 0;
   {
     const RawHdf5 raw(path("p.h5"), RawHdf5::Mode::read);
@@ -556,13 +556,13 @@ TEST_F(RefusedFile, data_beyond_the_end) {
                [&] { ProblemReader{path("p.h5")}; });
 }
 
-/// HDF5 1.10 does not ask whether the parts of an attribute lie within it; nothing is checksummed here.
+/// HDF5 1.10 does not check that the parts of an attribute lie within it. This file has no metadata checksums.
 TEST_F(RefusedFile, an_attribute_whose_sizes_contradict_each_other) {
   testing::write_good_problems(path("p.h5"), RawHdf5::Mode::create, [](RawHdf5& file) {
     file.attribute("/potential/p", "cutoff", std::vector<double>{12});
   });
   const auto good = testing::file_bytes(path("p.h5"));
-  // Version 1; the bytes of the name, of the type and of the space of one dimension; the name.
+  // Version 1, the sizes of name, type and dataspace, and the name.
   const std::string cutoff("\x01\0\x07\0\x14\0\x18\0cutoff", 14);
   const auto found = std::search(good.begin(), good.end(), cutoff.begin(), cutoff.end()) - good.begin();
   ASSERT_LT(found, static_cast<std::ptrdiff_t>(good.size()));
@@ -606,7 +606,7 @@ TEST_F(RefusedFile, an_attribute_whose_value_reaches_beyond_it) {
   }
 }
 
-/// Text of no known character set, or padded in no known way; the byte that says so is not checksummed.
+/// Text with an unknown character set or an unknown padding. No checksum covers the byte that states them.
 TEST_F(RefusedFile, text_of_an_unknown_kind) {
   for (const int kind : {0x20, 0x70, 0x03, 0x0F}) {
     testing::write_good_problems(path("p.h5"), RawHdf5::Mode::create,
@@ -625,7 +625,7 @@ TEST_F(RefusedFile, text_of_an_unknown_kind) {
 TEST_F(RefusedFile, one_that_is_being_written) {
   testing::write_good_problems(path("p.h5"));
   const int file = ::open(path("p.h5").c_str(), O_RDWR);
-  ASSERT_EQ(::flock(file, LOCK_EX), 0);  // as HDF5 does when it opens for writing
+  ASSERT_EQ(::flock(file, LOCK_EX), 0);  // like HDF5 when it opens a file for writing
   expect_error(ErrorKind::bad_input, {"p.h5", "open for writing", "Wait"}, [&] { ProblemReader{path("p.h5")}; });
   ::close(file);
   { const ProblemReader free_again(path("p.h5")); }
@@ -642,7 +642,7 @@ TEST_F(RefusedFile, one_whose_writer_was_killed) {
   expect_error(ErrorKind::bad_input, {"p.h5", "did not close it"}, [&] { ProblemReader{path("p.h5")}; });
 }
 
-/// A problem file for results and the other way round.
+/// A problem file is refused as a result file, and a result file as a problem file.
 TEST_F(RefusedFile, problems_and_results_are_told_apart) {
   testing::write_good_problems(path("p.h5"));
   EXPECT_FALSE(is_result_file(path("p.h5")));
@@ -676,7 +676,7 @@ TEST_F(RefusedFile, hdf5_errors_of_the_caller_are_left_as_they_were) {
   EXPECT_EQ(before, after);
 }
 
-/// Reads everything that a file offers.
+/// Reads all sets of a file.
 void read_all(const std::string& path) {
   const ProblemReader reader(path);
   for (const SolveSet& set : reader.solve_sets()) {
@@ -701,8 +701,8 @@ void read_all(const std::string& path) {
   }
 }
 
-/// Flipped bytes are refused, or lie where nothing declares anything: never a crash, never another exception, and no
-/// message without the file's name.
+/// A file with a flipped byte is refused, or the byte matters to nobody. There is never a crash or another exception,
+/// and every message names the file.
 TEST_F(RefusedFile, flipped_bytes_are_survived) {
   testing::write_good_problems(path("p.h5"), RawHdf5::Mode::create_v110, [](RawHdf5& file) {
     file.dataset("/potential/q/position", {2, 3}, counted<float>(6));
@@ -738,9 +738,9 @@ TEST_F(RefusedFile, flipped_bytes_are_survived) {
   EXPECT_GT(refused, 100);
 }
 
-/// HDF5 1.10 leaks what it could not decode and prints, when the process ends, that it cannot close itself.
+/// HDF5 1.10 leaks objects that it could not decode. At the end of the process it prints that it cannot close itself.
 TEST_F(RefusedFile, a_silenced_process_ends_without_a_word) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");  // a process of its own, in which nothing has called HDF5 yet
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // runs in a new process, in which nothing has called HDF5 yet
   const pid_t child = ::fork();
   if (child == 0) {
     testing::write_good_problems(path("p.h5"), RawHdf5::Mode::create_v110);
@@ -756,7 +756,7 @@ TEST_F(RefusedFile, a_silenced_process_ends_without_a_word) {
       testing::write_bytes(path("p.h5"), flipped);
       try {
         const ProblemReader reader(path("p.h5"));
-      } catch (const Error&) {  // what it says is another test's business
+      } catch (const Error&) {  // other tests check the message
       }
     }
     std::exit(0);

@@ -1,4 +1,4 @@
-// Problem files with one thing wrong, and what the refusal must say of it.
+// Problem files with one fault, and the words of their refusals.
 #pragma once
 
 #include <functional>
@@ -10,14 +10,14 @@
 
 namespace smallbatch::testing {
 
-/// A change to the good problem file, and what the refusal must say beside the file's name.
+/// A change to the good problem file, and words that the refusal must contain besides the file's name.
 struct Refusal {
   const char* name;
   std::function<void(RawHdf5&)> change;
   std::vector<std::string> says;
 };
 
-/// Puts another dataset of numbers in place of one.
+/// Replaces a dataset by another one.
 template <class T>
 auto replace(const std::string& path, const Shape& shape, const std::vector<T>& values, hid_t (*stored)() = nullptr) {
   return [=](RawHdf5& file) {
@@ -32,7 +32,7 @@ inline auto remove(const std::string& path) {
 
 class RefusedProblemTest : public FileTest, public ::testing::WithParamInterface<std::size_t> {
  protected:
-  /// Of the good problems, and `more`.
+  /// Expects a refusal of the good problems with `more` added and the change made.
   void expect_refused(const Refusal& refusal, const std::function<void(RawHdf5&)>& more = {}) {
     const std::string file = path("problems.h5");
     write_good_problems(file, RawHdf5::Mode::create, more);
@@ -43,7 +43,7 @@ class RefusedProblemTest : public FileTest, public ::testing::WithParamInterface
     }
     std::vector<std::string> pieces = refusal.says;
     pieces.push_back("problems.h5");
-    pieces.push_back("). ");  // problem (why). What to do.
+    pieces.push_back("). ");  // as in "problem (why). remedy"
     ::testing::internal::CaptureStderr();
     expect_error(ErrorKind::bad_input, pieces, [&] { ProblemReader{file}; });
     EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");

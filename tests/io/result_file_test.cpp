@@ -1,4 +1,4 @@
-// Result files: answers, verdicts and provenance come back; lattices are VTKHDF under a second name.
+// Answers, verdicts and provenance of result files come back as they were written. Lattices also appear as VTKHDF.
 #include <gtest/gtest.h>
 #include <hdf5.h>
 
@@ -40,7 +40,7 @@ PotentialSet lattice_set(std::int64_t batch) {
   return set;
 }
 
-/// V counts up through the whole set; written in slabs of two planes.
+/// Writes V that counts up through the whole set, two planes at a time.
 template <class T>
 void write_lattices(ResultWriter& writer, const PotentialSet& set) {
   writer.add(set, scalar_type_of<T>);
@@ -140,7 +140,7 @@ TEST_F(ResultFile, solutions_come_back) {
   solve_round_trip<float>(path("r.h5"), set, "none");
 }
 
-/// The rows `name`, type of FORMAT.md's table of what there is per system, after x, inverse and info.
+/// Returns name and type of each number per system in the tables of FORMAT.md.
 std::vector<std::array<std::string, 2>> documented_numbers() {
   std::ifstream page(std::string(SMALLBATCH_SOURCE_DIR) + "/io/FORMAT.md");
   const std::regex row(R"(\| `(\w+)` \| ([^|]+) \| \(batch\) \| .*)");

@@ -1,4 +1,4 @@
-"""h5py finds what results promise: axes and datasets know each other, and others go on writing."""
+"""h5py finds the axes of the datasets in results, and others can add to the file."""
 
 import re
 
@@ -15,7 +15,7 @@ def results(smallbatch, tmp_path):
         add_solve(file, "vectors")
         add_solve(file, "columns", dtype=np.float64, nrhs=3)
         add_solve(file, "none", batch=0)
-        for k in range(40):  # more than HDF5 keeps in a header
+        for k in range(40):  # more links than HDF5 keeps in a header
             add_solve(file, f"many_{k}", batch=k % 3, n=2)
         group = add_potential(file, "named", position=np.eye(3), charge=[1, 2, 3], offset=[0, 1, 3], field=1)
         group["name"] = np.array([b"first", b"second"])
@@ -30,7 +30,7 @@ KINDS = ("solve", "potential", "pair_energy", "correlation", "verification")
 
 
 def objects_of(file):
-    """What sets have, by its path."""
+    """Returns the objects of all sets by their paths."""
     found = {}
     for kind in KINDS:
         file[kind].visititems(lambda name, item: found.update({f"{kind}/{name}": item}))
@@ -63,7 +63,7 @@ def test_axes_and_datasets_know_each_other(results):
 
 
 def test_no_header_tells_a_time(results):
-    """Two files of the same numbers differ in /provenance alone."""
+    """Two files with equal numbers differ only in /provenance."""
     data, times_stored = results.read_bytes(), 0x20
     flags = [data[found.end()] for found in re.finditer(b"OHDR\2", data)]
     assert len(flags) > 400 and not any(one & times_stored for one in flags)

@@ -1,14 +1,15 @@
-"""A siege: the command is given many thousands of files with something wrong, and has to read or to refuse each.
+"""A siege gives the command many thousands of damaged files. It must read or refuse each of them.
 
     SMALLBATCH_BIN=build/bin/smallbatch python -m tests.io.siege --mutants 100000 --seed 1 --keep /tmp/found
 
-Mutant number k of seed S is always the same: a good file with some bits, bytes or words changed, cut short, or with a
-piece of itself or of another one copied into it; and, in every other file that has them, with the checksums of HDF5's
-metadata made right again, so that HDF5 believes what it reads. Of each call it is demanded that it ends by itself,
-with a documented code, within seconds of the processor and a bound of memory, that a refusal is a sentence, and that
-nothing of what is printed can be obeyed by a terminal. What does not hold is printed, and the file is kept.
+Mutant number k of seed S is always the same. It is a good file with changed bits, bytes or words, or it is cut short.
+Some mutants have a piece of themselves or of another file copied into them. In 60 % of the files with checksums of
+HDF5's metadata, the siege corrects these checksums afterwards. HDF5 then believes the change.
 
-One file, because the mutants, what HDF5 checks and what is demanded are read together.
+Each call must end by itself, with a documented exit code, within limits of processor time and memory. A refusal must be
+a sentence. Nothing that is printed may control a terminal. Each violation is printed, and its file is kept.
+
+One file, because the mutants, the checksums of HDF5 and the demands belong together.
 """
 
 import argparse
@@ -29,20 +30,20 @@ import numpy as np
 
 from tests.problems import add_correlation, add_pair_energy, add_potential, add_solve
 
-MOST_SECONDS = 10  # of the processor, by a call and its children
-MOST_WALL_SECONDS = 120  # a machine may be loaded
-MOST_BYTES = 1200 << 20  # what HDF5 may take in its process, and what the program has
+MOST_SECONDS = 10  # processor time of a call and its children
+MOST_WALL_SECONDS = 120  # the machine may be loaded
+MOST_BYTES = 1200 << 20  # limit of the process of HDF5, plus the program's own memory
 LARGEST_RUN = {"result_bytes": 1 << 24, "memory_bytes": 1 << 28, "pairs": 1e7, "multiply_adds": 1e8, "systems": 1e5}
 DOCUMENTED = {0, 1, 2, 3, 4, 6, 7}
-SENTENCE = re.compile(r"\d\d:\d\d:\d\d error .*(\S\.| --resume)\n\Z", re.DOTALL)  # or how to go on
+SENTENCE = re.compile(r"\d\d:\d\d:\d\d error .*(\S\.| --resume)\n\Z", re.DOTALL)  # or ends with the option to go on
 OBEYED = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
 
 
-# --- what HDF5 checks -------------------------------------------------------------------------------------------------
+# --- checksums of HDF5 ------------------------------------------------------------------------------------------------
 
 
 def lookup3(data):
-    """Jenkins's hash of bytes, which HDF5 keeps of its metadata."""
+    """Returns Jenkins's hash of bytes, which HDF5 stores as the checksum of its metadata."""
     mask = 0xFFFFFFFF
     length = len(data)
     a = b = c = (0xDEADBEEF + length) & mask
@@ -81,7 +82,9 @@ FIXED = {b"FRHP": 142, b"BTHD": 34, b"FAHD": 24, b"EAHD": 68}
 
 
 def checksums(data):
-    """Of a good file: (where it begins, how many bytes, where their sum is). A heap's block has it in its middle."""
+    """Returns (begin, length, place of the checksum) of all checksummed parts of a good file.
+
+    The checksum of a heap's block is in its middle."""
     found = []
     if data[8] in (2, 3):
         found.append((0, 44, 44))
@@ -109,7 +112,7 @@ def checksums(data):
 
 
 def believed(data, changed, sums):
-    """The same with the sums of what was changed made right."""
+    """Returns the data with corrected checksums for the parts that were changed."""
     data = bytearray(data)
     for begin, length, at in sums:
         if not (changed[0] < begin + length + 4 and begin < changed[1]) or at + 4 > len(data):
@@ -135,7 +138,7 @@ def fill_with_problems(file):
     group = add_potential(file, position=[[0, 0, 0], [1, 1, 1], [2, 2, 2]], charge=[1, -1, 2], offset=[0, 1, 3],
                           cutoff=9.0, field=1)
     group["width"] = np.array([0.5, 0, 2], np.float32)
-    group.attrs["output_unit"] = "kcal/mol/e"  # of variable length
+    group.attrs["output_unit"] = "kcal/mol/e"  # a string of variable length
     for name in ("position", "origin", "spacing"):
         group[name].attrs["unit"] = "nm"
     group["name"] = np.array([b"first", b"second"])
@@ -171,7 +174,9 @@ def fill_with_particles(file):
 
 
 def fill_with_many(file):
-    """More links and attributes than lie in a header, and every index of chunks: heaps, trees and arrays."""
+    """Fills a file with more links and attributes than fit in a header, and with every kind of chunk index.
+
+    So the file has heaps, trees and arrays."""
     file.attrs["smallbatch_format"] = np.array([1, 0], np.int32)
     for k in range(20):
         add_solve(file, f"set_{k}", batch=1, n=2)
@@ -194,7 +199,7 @@ SHARES = ("1/2", "2/2")
 
 
 def good_files(command, folder):
-    """name: what it is; the commands that the mutants are given to are chosen by that."""
+    """Writes good files. Returns their names with their kinds, which decide the commands for the mutants."""
     kinds = {}
     for libver in ("earliest", "v110"):
         for name, fill in (("problems", fill_with_problems), ("particles", fill_with_particles), ("many", fill_with_many)):
@@ -221,7 +226,7 @@ def good_files(command, folder):
 
 
 def calls(kind, good, path, folder, rng):
-    """What is done with a mutant of that kind at `path`."""
+    """Returns the commands for a mutant of that kind at `path`."""
     out = ["-o", folder / "out.h5", "--overwrite"]
     if kind == "results":
         problems = folder / good.removeprefix("results_")
@@ -245,14 +250,14 @@ def calls(kind, good, path, folder, rng):
 
 
 def mutant(good, others, sums, rng):
-    """Bytes, and in a word how they came to be."""
+    """Returns the bytes of a mutant, and a word for the change."""
     data = bytearray(good)
     telling = np.flatnonzero(np.frombuffer(good, np.uint8))  # most zeros are padding
     is_believed = len(sums) > 0 and rng.random() < 0.6
     how = rng.choice(["bits", "bytes", "word", "text", "splice", "cut", "repeat"], p=[0.2, 0.25, 0.25, 0.08, 0.12, 0.05, 0.05])
     for _ in range(int(rng.choice([1, 1, 1, 2, 4]))):
         place = int(rng.choice(telling) if rng.random() < 0.8 else rng.integers(len(good)))
-        if is_believed:  # what is checked, rather than numbers
+        if is_believed:  # change checksummed metadata rather than numbers
             begin, length, _ = sums[rng.integers(len(sums))]
             place = min(begin + int(rng.integers(4, length)), len(good) - 1)
         if place >= len(data):
@@ -296,7 +301,7 @@ class Command:
         self.program, self.folder, self.count, self.seconds = str(program), folder, 0, 0.0
 
     def __call__(self, *words):
-        """(exit status as wait4 says, or None where it had to be ended; CPU seconds; bytes; stdout; stderr)"""
+        """Returns (exit status of wait4, or None if the call had to be ended; CPU seconds; bytes; stdout; stderr)."""
         self.count += 1
         words = [self.program, *map(str, words)]
         streams = [self.folder / "stdout", self.folder / "stderr"]
@@ -321,7 +326,7 @@ class Command:
 
 
 def complaint(words, done):
-    """What a call did that it must not, or nothing."""
+    """Returns the demand that a call violated, or nothing."""
     status, seconds, size, out, err = done
     if status is None:
         return f"no end after {MOST_WALL_SECONDS} s"
@@ -381,7 +386,7 @@ class Siege:
             print(f"mutant {number} ({how}): no JSON\n{done[3][:300]}", flush=True)
             return
         if any(needs.get(name, 0) > most for name, most in LARGEST_RUN.items()):
-            return  # honest work, and too much of it
+            return  # honest work, but too much for a siege
         out = self.folder / "out.h5"
         done = self.try_call(number, how, ["run", path, "-o", out, "--overwrite", "--device", "cpu", "--threads", 1,
                                            "--memory", "64MiB"])
@@ -402,7 +407,7 @@ class Siege:
 
 
 def besiege(program, folder, mutants, seed, first=0, keep=None, seconds=None):
-    """Mutants [first, first + mutants), as many of them as the seconds allow; says how it went."""
+    """Tries mutants [first, first + mutants), as many as the seconds allow, and prints a summary."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     siege = Siege(program, folder, seed, keep)
     start = last = time.monotonic()

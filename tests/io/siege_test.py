@@ -1,4 +1,4 @@
-"""A short siege (tests/io/siege.py), and that it would notice a command that falls."""
+"""A short siege (tests/io/siege.py) finds nothing, and it would notice a command that fails."""
 
 import signal
 
@@ -20,7 +20,7 @@ def test_mutants_are_read_or_refused(smallbatch, tmp_path, pytestconfig):
 
 
 def test_the_hash_is_hdf5s():
-    # What Jenkins's lookup3.c says of its own driver5(), and of what h5py wrote.
+    # These values are in driver5() of Jenkins's lookup3.c.
     assert lookup3(b"") == 0xDEADBEEF
     assert lookup3(b"Four score and seven years ago") == 0x17770551
 

@@ -1,4 +1,6 @@
-"""UVH5: antennas, feeds, telescope and unit of a problem file are what pyuvdata reads. SMALLBATCH_BIN names the command."""
+"""pyuvdata reads antennas, feeds, telescope and unit of a problem file from the exported UVH5 file.
+
+SMALLBATCH_BIN names the command."""
 
 import h5py
 import numpy as np
@@ -10,7 +12,7 @@ PLACES = {"south": (-30.72, 21.43, 1051.7), "north": (40.82, -121.47, 1008.0)}
 
 
 def write_dual(path, feeds="xy", labelled=True, swapped=False, **attributes):
-    """Signals of 3 antennas with two feeds each; returns them (channel, time, antenna, feed), and the antennas' places."""
+    """Writes signals of 3 antennas with two feeds. Returns them (channel, time, antenna, feed) and the antenna places."""
     rng = np.random.default_rng(6)
     signal = (rng.integers(-9, 10, (2, 8, 3, 2, 2)) @ [1, 1j]).astype("complex64")
     position = rng.uniform(-50, 50, (3, 3))

@@ -1,5 +1,6 @@
-"""UVH5: what `export` writes is what pyuvdata reads, and what pyuvdata writes is what `import` reads. Result files are written with h5py, as io/FORMAT.md describes
-them. SMALLBATCH_BIN names the command."""
+"""pyuvdata reads the UVH5 files that `export` writes, and `import` reads those that pyuvdata writes.
+
+h5py writes the result files, as io/FORMAT.md describes them. SMALLBATCH_BIN names the command."""
 
 import h5py
 import numpy as np
@@ -12,7 +13,7 @@ SECONDS_PER_DAY = 86400
 
 def write_results(path, inputs=4, channels=5, times=7, integrate=3, signal="float32", output="sum", positions=None,
                   **attributes):
-    """Random visibilities; returns (visibility, weight) as complex128 (integration, channel, i, j), i >= j."""
+    """Writes random visibilities. Returns (visibility, weight), complex128, (integration, channel, i, j), i >= j."""
     rng = np.random.default_rng(inputs)
     integrations = -(-times // integrate)
     baselines = inputs * (inputs + 1) // 2
@@ -43,7 +44,7 @@ def write_results(path, inputs=4, channels=5, times=7, integrate=3, signal="floa
 
 
 def opened(path):
-    """As pyuvdata reads it; what it warns of is an error."""
+    """Returns the file as pyuvdata reads it. A warning of pyuvdata is an error."""
     pyuvdata = pytest.importorskip("pyuvdata")
     import warnings
 
@@ -109,7 +110,7 @@ def test_the_file_is_as_the_memo_says(smallbatch, tmp_path):
             assert isinstance(header[name], bytes), name
         assert header["antenna_names"].tolist() == [b"0", b"1", b"2", b"3"]
         assert header["ant_1_array"][:4].tolist() == [0, 1, 1, 2] and header["ant_2_array"][:4].tolist() == [0, 0, 1, 0]
-        assert header["uvw_array"][1].tolist() == [-1, 0, 0]  # from antenna 1 to antenna 0, which is to the west
+        assert header["uvw_array"][1].tolist() == [-1, 0, 0]  # from antenna 1 to antenna 0, to the west
         assert header["time_array"][0] == 2451545 + 0.75 / SECONDS_PER_DAY
         for name, dtype in {"visdata": np.complex64, "flags": np.bool_, "nsamples": np.float32}.items():
             assert file["Data"][name].shape == (30, 5, 1) and file["Data"][name].dtype == dtype, name
@@ -163,7 +164,7 @@ def test_potentials_are_no_visibilities(smallbatch, tmp_path):
     assert done.returncode == 2 and "holds no correlation set 'other'" in done.stderr and "array" in done.stderr
 
 
-# ---- the other way ----------------------------------------------------------------------------------------------------
+# ---- import ----------------------------------------------------------------------------------------------------------
 
 
 def test_what_was_exported_comes_back(smallbatch, tmp_path):
@@ -189,8 +190,9 @@ def test_what_was_exported_comes_back(smallbatch, tmp_path):
 
 
 def write_polarised(path, **packing):
-    """Three antennas of two feeds, rows in no order and antennas not numbered from 0; returns the signal's means
-    (time, channel, input, input)."""
+    """Writes three antennas with two feeds, rows in no order, and antenna numbers that do not start at 0.
+
+    Returns the means of the signal (time, channel, input, input)."""
     rng = np.random.default_rng(8)
     x = rng.standard_normal((2, 4, 50, 6, 2)) @ [1, 1j]
     visibility = np.einsum("fcti,fctj->fcij", x, x.conj()).astype(np.complex64)
@@ -235,7 +237,7 @@ def test_what_pyuvdata_writes_is_read(smallbatch, tmp_path):
     uv = opened(tmp_path / "array.uvh5")
     uv.conjugate_bls("ant1<ant2")
     uv.reorder_blts("baseline")
-    uv.write_uvh5(str(tmp_path / "theirs.uvh5"))  # flags and nsamples are packed by LZF
+    uv.write_uvh5(str(tmp_path / "theirs.uvh5"))  # flags and nsamples are compressed with LZF
     smallbatch("import", "theirs.uvh5", "-o", "theirs.h5")
     smallbatch("import", "array.uvh5", "-o", "ours.h5")
     with h5py.File(tmp_path / "theirs.h5") as theirs, h5py.File(tmp_path / "ours.h5") as ours:
@@ -269,7 +271,7 @@ def test_wrong_files_are_refused(smallbatch, tmp_path, change, says):
 
 
 def test_damaged_lzf_is_refused_or_read(smallbatch, tmp_path):
-    """Whatever the bytes of a chunk are: no crash, and no more than the chunk declares."""
+    """No bytes of a chunk cause a crash or give more than the chunk declares."""
     write_polarised(tmp_path / "in.uvh5", compression="lzf")
     with h5py.File(tmp_path / "in.uvh5") as file:
         chunks = [file[f"Data/{name}"].id.get_chunk_info(0) for name in ["flags", "nsamples"]]
@@ -288,7 +290,7 @@ def test_damaged_lzf_is_refused_or_read(smallbatch, tmp_path):
 
 
 def test_samples_of_a_recorder_become_what_pyuvdata_reads(smallbatch, tmp_path):
-    """import, run, export: the sums of numpy."""
+    """After import, run and export, pyuvdata reads the sums that numpy computes."""
     parts = np.random.default_rng(5).integers(-128, 128, (40, 3, 4, 2), np.int8)  # time, channel, input
     parts.tofile(tmp_path / "raw.dat")
     smallbatch("import", "raw.dat", "--inputs", 4, "--channels", 3, "--integrate", 16, "--first-frequency", 1e8,
@@ -306,7 +308,7 @@ def test_samples_of_a_recorder_become_what_pyuvdata_reads(smallbatch, tmp_path):
 
 
 def imported_after(smallbatch, tmp_path, edit):
-    """What becomes of our own export once `edit` has changed it, and the attributes and arrays of what is imported."""
+    """Imports an exported file after `edit` has changed it. Returns the call, attributes and arrays of the import."""
     write_results(tmp_path / "r.h5", inputs=3, channels=2, times=9)
     smallbatch("export", "r.h5", "-o", "array.uvh5")
     with h5py.File(tmp_path / "array.uvh5", "a") as file:

@@ -1,4 +1,4 @@
-"""UVH5: files that pyuvdata makes come back equal to pyuvdata after `import` and `export`. SMALLBATCH_BIN names the command."""
+"""UVH5 files of pyuvdata are equal for pyuvdata after `import` and `export`. SMALLBATCH_BIN names the command."""
 
 import h5py
 import numpy as np
@@ -11,7 +11,7 @@ PLACES = {"south": (-30.72, 21.43, 1051.7), "north": (40.82, -121.47, 1008.0)}
 
 def observation(path, pols=(-5, -6, -7, -8), place="south", unit="Jy", phased=True, flagged=0.0, nsamples=None, autos=True,
                 order="time"):
-    """A file that pyuvdata makes: three antennas with data of five, whose numbers are no counts, three times."""
+    """Writes a file with pyuvdata: five antennas, three of them with data, three times. Antenna numbers have gaps."""
     pyuvdata = pytest.importorskip("pyuvdata")
     from astropy import units
     from astropy.coordinates import EarthLocation
@@ -56,7 +56,7 @@ def read(path):
 
 
 def there_and_back(smallbatch, tmp_path):
-    """in.uvh5, imported and exported: what import has said, and what pyuvdata reads then."""
+    """Imports and exports in.uvh5. Returns what import printed, and what pyuvdata reads from the export."""
     done = smallbatch("import", "in.uvh5", "-o", "results.h5", "--overwrite")
     smallbatch("info", "--check", "results.h5")
     smallbatch("export", "results.h5", "-o", "out.uvh5", "--overwrite")
@@ -103,7 +103,7 @@ def test_rows_of_any_order_and_flags_come_back(smallbatch, tmp_path, flagged, or
         for p, (one, two) in enumerate([(0, 0), (1, 1), (0, 1), (1, 0)]):
             i, j = place[before.ant_1_array[row], one], place[before.ant_2_array[row], two]
             if before.ant_1_array[row] == before.ant_2_array[row] and i != j:
-                continue  # comes both ways
+                continue  # both products of the feeds are in the file
             value, flag = before.data_array[row, :, p], before.flag_array[row, :, p]
             b = max(i, j) * (max(i, j) + 1) // 2 + min(i, j)
             assert np.array_equal(weight[t, :, b] == 0, flag)
@@ -142,7 +142,7 @@ def test_integers_are_of_any_type(smallbatch, tmp_path, kind):
 
 
 def make_older(path):
-    """As pyuvdata 2 wrote it: an axis of spectral windows, one phase center, no catalog."""
+    """Changes a file to the form of pyuvdata 2: an axis of spectral windows, one phase center, no catalog."""
     with h5py.File(path, "a") as file:
         header, data = file["Header"], file["Data"]
         for name in ("visdata", "flags", "nsamples"):

@@ -5,7 +5,7 @@
 namespace smallbatch {
 namespace {
 
-// Names as the files of the PDB, CHARMM, AMBER and GLYCAM have them; numbers from the periodic table.
+// The names are from files of the PDB, CHARMM, AMBER and GLYCAM. The numbers are from the periodic table.
 TEST(AtomicNumber, follows_the_names_of_atoms_and_residues) {
   const struct {
     const char *atom, *residue;
@@ -54,7 +54,7 @@ TEST(AtomicNumber, follows_the_names_of_atoms_and_residues) {
       {"C5'", "DA", 6},
       {"O1P", "DA", 8},
       {"CU", "CU1", 29},
-      // That could be two elements, or none.
+      // Names that could be two elements, or none.
       {"CU", "LIG", 0},
       {"OS", "0GA", 0},
       {"NI", "LIG", 0},

@@ -1,5 +1,5 @@
-// Exported maps, read back by small parsers written here from the formats' descriptions, and pictures by libpng's
-// reader. One file, because all formats are of the same maps.
+// Exported maps are read back. Small parsers here follow the formats' descriptions, and libpng reads the pictures. One
+// file, because all formats export the same maps.
 #include "io/interchange/lattice_export.hpp"
 #include "core/not_finite.hpp"
 #include "io/interchange/export_file.hpp"
@@ -25,7 +25,7 @@
 namespace smallbatch::testing {
 namespace {
 
-/// A map whose every value tells its place: 100 x + 10 y + z + 1/3.
+/// A map with the value 100 x + 10 y + z + 1/3 at point (x, y, z), so each value shows its place.
 struct Example {
   explicit Example(LatticeShape shape = {2, 3, 5}) {
     for (std::int64_t z = 0; z < shape.nz; ++z)
@@ -164,7 +164,7 @@ TEST_F(LatticeExport, values_that_readers_cannot_take_are_limited_and_counted) {
   Example example(LatticeShape{1, 2, 5});
   example.values = {infinity, -infinity, 1e200, -1e31, 1e30, 1e-120, -5e-324, 1e-98, -0.0, 7};
   example.map.values = example.values;
-  // The order in both files: z fastest, so every second value.
+  // Both files have z fastest, so these are every second value of the map.
   const std::vector<double> expected{1e30, 1e30, 1e30, 0, 0, -1e30, -1e30, 0, 1e-98, 7};
   EXPECT_EQ(write_opendx(file("a.dx"), example.map, false), 4);
   EXPECT_EQ(write_cube(file("a.cube"), example.map, {}, {}, {}, false), 4);
@@ -230,7 +230,7 @@ TEST_F(LatticeExport, cube_is_in_bohr_with_the_charges_as_atoms) {
   expect_numbers(5, {8, 0, 0, 0.125 / bohr});
   expect_numbers(6, {8, -0.834, -0.5 / bohr, 1.25 / bohr, 100 / bohr});
   expect_numbers(7, {0, 0.417, 0, 0, -2000.75 / bohr});
-  ASSERT_EQ(lines.size(), 8U + 2 * 6);  // eight values along z: a line of six and a line of two for each (x,y)
+  ASSERT_EQ(lines.size(), 8U + 2 * 6);  // eight values along z give a line of six and a line of two for each (x,y)
   for (std::size_t row = 0; row < 6; ++row) {
     const auto six = numbers_in(lines[8 + 2 * row]), two = numbers_in(lines[9 + 2 * row]);
     ASSERT_EQ(six.size(), 6U);
@@ -267,13 +267,13 @@ bool is_red(const Pixel& p) { return p[0] > p[1] + 50 && p[0] > p[2] + 50; }
 bool is_blue(const Pixel& p) { return p[2] > p[0] + 50 && p[2] > p[1] + 25; }
 int lightness(const Pixel& p) { return 2 * p[0] + 5 * p[1] + p[2]; }
 
-/// 8 x 4 points in z = 0, all zero but the ones given.
+/// Map of 8 x 4 points in z = 0. All values are zero except those that a test sets.
 struct Sheet : Example {
   Sheet() : Example(LatticeShape{8, 4, 1}) {
     std::fill(values.begin(), values.end(), 0.0);
     map.spacing = {1, 1, 1};
   }
-  /// The pixel in the middle of a point's block of 64 x 64.
+  /// Returns the pixel in the middle of a point's block of 64 x 64.
   static Pixel pixel(const Picture& picture, std::int64_t x, std::int64_t y) {
     return picture.at(64 * x + 32, 64 * (3 - y) + 32);
   }
@@ -299,7 +299,7 @@ TEST_F(LatticeExport, slice_shows_every_point_as_a_block_with_y_upwards) {
   EXPECT_EQ(Sheet::pixel(picture, 0, 3), Sheet::pixel(picture, 0, 0));
   EXPECT_EQ(Sheet::pixel(picture, 1, 3), Sheet::pixel(picture, 7, 3));
   EXPECT_EQ(Sheet::pixel(picture, 3, 2), white);
-  // Every pixel of a block is alike, up to its borders.
+  // All pixels of a block are equal, up to its borders.
   for (std::int64_t y = 0; y < picture.height; ++y) {
     for (std::int64_t x = 0; x < 512; ++x) {
       ASSERT_EQ(picture.at(x, y), Sheet::pixel(picture, x / 64, 3 - y / 64)) << x << " " << y;
@@ -327,7 +327,7 @@ TEST_F(LatticeExport, slice_colours_deepen_evenly_and_alike_for_both_signs) {
   }
 }
 
-/// 16 x 16 x 4 points, whose slices across z are 512 pixels high.
+/// Map of 16 x 16 x 4 points. Its slices across z are 512 pixels high.
 struct Block : Example {
   Block() : Example(LatticeShape{16, 16, 4}) {
     std::fill(values.begin(), values.end(), 0.0);
@@ -337,7 +337,7 @@ struct Block : Example {
   }
 };
 
-/// Whether a text is written upwards between these columns, dot for dot.
+/// True if a text is written upwards between these columns, pixel for pixel.
 bool stands_upwards(const Picture& picture, const std::string& text, std::int64_t left, std::int64_t right) {
   Image expected(text_height, text_width(text));
   expected.write_upwards(0, expected.height(), text);
@@ -412,7 +412,7 @@ TEST_F(LatticeExport, slice_axes_are_in_angstrom_and_say_so) {
   EXPECT_TRUE(stands_upwards(read_png(file("a.png")), "V (kT/e)", reading.bar.right, reading.picture.width));
   EXPECT_GE(reading.baselines.size(), 3U);
   EXPECT_GE(reading.channels.size(), 3U);
-  // A point is the middle of its block of 32 x 32 pixels.
+  // A point lies in the middle of its block of 32 x 32 pixels.
   for (const auto& [x, place] : reading.baselines)
     EXPECT_NEAR(static_cast<double>(place - reading.map.left), ((x + 1.5) / 0.5 + 0.5) * 32, 2) << x;
   for (const auto& [y, place] : reading.channels)
@@ -420,7 +420,7 @@ TEST_F(LatticeExport, slice_axes_are_in_angstrom_and_say_so) {
   EXPECT_TRUE(is_red(read_map(file("a.png")).at(3 * 32 + 16, 512 - 3 * 32 - 16)));
 }
 
-/// Of planes of any form: a spacing is as many pixels as its length asks for.
+/// Planes of any form have equal pixels per angstrom along both axes.
 TEST_F(LatticeExport, slice_has_as_many_pixels_for_an_angstrom_along_both_axes) {
   for (const LatticeShape& shape : {LatticeShape{8, 4, 1}, LatticeShape{1, 1, 1}, LatticeShape{1, 300, 1},
                                     LatticeShape{300, 1, 1}, LatticeShape{7, 1000, 1}, LatticeShape{61, 64, 1}}) {
@@ -434,7 +434,8 @@ TEST_F(LatticeExport, slice_has_as_many_pixels_for_an_angstrom_along_both_axes) 
       EXPECT_GE(map.width, shape.nx);
       EXPECT_GE(map.height, shape.ny);
       EXPECT_LT(picture.width, map.width + 500);
-      // Sides are whole pixels; and none is longer than 4096 pixels, or 8 for a point, or shorter than one for a point.
+      // Sides are whole pixels. No side is longer than 4096 pixels, or 8 per point, or shorter than one pixel per
+      // point.
       if (std::max(map.width, map.height) >= 4096) continue;
       EXPECT_NEAR(static_cast<double>(map.width) / width * height, static_cast<double>(map.height),
                   0.5 + 0.5 * height / width);
@@ -442,7 +443,7 @@ TEST_F(LatticeExport, slice_has_as_many_pixels_for_an_angstrom_along_both_axes) 
   }
 }
 
-/// A title is neither over the bar nor beyond the map, and its ends are there.
+/// A long title is neither over the bar nor beyond the map, and both of its ends are there.
 TEST_F(LatticeExport, slice_titles_have_an_ellipsis_where_they_are_too_long) {
   Block block;
   block.at(0, 0, 0) = 1;
@@ -521,7 +522,7 @@ TEST_F(LatticeExport, slice_of_few_values_or_none_still_has_a_limit) {
 }
 
 TEST_F(LatticeExport, slice_axes_run_right_and_up) {
-  // One hot point; where it appears tells the axes.
+  // One point has a large value. Its place in the picture shows the axes.
   const LatticeShape shape{3, 4, 5};
   Example example(shape);
   std::fill(example.values.begin(), example.values.end(), 0.0);
@@ -578,7 +579,7 @@ TEST_F(LatticeExport, slice_says_in_text_chunks_what_it_is) {
   EXPECT_EQ(text_chunks(file("b.png"))["Colour limit"], "0.125");
 }
 
-// what all refuse
+// refusals of all formats
 
 TEST_F(LatticeExport, calls_without_sense_are_refused_and_leave_nothing) {
   Example example;
@@ -629,7 +630,7 @@ TEST_F(LatticeExport, an_existing_file_stays_unless_overwritten) {
 }
 
 TEST_F(LatticeExport, a_disk_that_fills_is_told_and_leaves_nothing) {
-  // A limit on the size of files stands for the full disk: write() fails past it.
+  // A limit on the size of files stands for a full disk, because write() fails beyond the limit.
   const Example example(LatticeShape{40, 40, 40});
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);

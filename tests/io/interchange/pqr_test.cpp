@@ -1,4 +1,4 @@
-// PQR files as people's tools write them, and the ways in which they break.
+// PQR files of many tools are read, and damaged ones are refused.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -24,7 +24,7 @@ class Pqr : public ::testing::Test {
     std::ofstream(path_, std::ios::binary) << text;
     return read_pqr(path_);
   }
-  /// Expects bad_input in a sentence that names the file, the line and the words given.
+  /// Expects bad_input with a message that names the file, the line and these words.
   void expect_bad(const std::string& text, const std::string& where, const std::vector<std::string>& words) const {
     try {
       read(text);
@@ -93,7 +93,7 @@ TEST_F(Pqr, a_line_that_is_no_known_record_is_named) {
   for (const std::string& line :
        {std::string("AT\0OM", 5) + rest, std::string("REMARK\0", 7) + rest, std::string(1, '\0') + "\n"})
     expect_bad(good_line + line, ", line 2: ", {"zero bytes"});
-  for (const std::string blank : {"\xc2\xa0", "\xa0", "\x01", "\x1b"})  // of all, no-break blanks the likeliest
+  for (const std::string blank : {"\xc2\xa0", "\xa0", "\x01", "\x1b"})  // a no-break blank is the likeliest
     expect_bad(good_line + "ATOM 2 N" + blank + " GLY 1 1. 2. 3. 0.5 1.5\n", ", line 2: ", {"no-break blank", "'N?"});
 }
 
@@ -126,7 +126,8 @@ TEST_F(Pqr, reads_what_the_usual_writers_write) {
     int element;
   };
   for (const auto& [line, numbers, element] : std::vector<Written>{
-           // PDB2PQR, APBS's examples, GROMACS (with and without chain), Open Babel, Biopython, ParmEd, fpocket
+           // Lines of PDB2PQR, APBS's examples, GROMACS (with and without chain), Open Babel, Biopython, ParmEd,
+           // fpocket
            {"ATOM   1700  N    ALA B   1       0.439   8.268  18.275   0.1414  1.8240 ",
             {0.439, 8.268, 18.275, 0.1414},
             7},
@@ -190,7 +191,7 @@ TEST_F(Pqr, reads_what_the_usual_writers_write) {
   }
 }
 
-/// Each number of x y z charge radius left out, and numbers put in before each and at the end.
+/// The test leaves out each number of x y z charge radius, and inserts numbers before each and at the end.
 TEST_F(Pqr, no_column_more_or_less_shifts_the_numbers) {
   const std::vector<std::string> numbers{"21.421", "-3.562", "16.781", "-0.294", "1.821"};
   const auto line = [](const std::string& before, const std::vector<std::string>& from_x) {
@@ -243,7 +244,7 @@ TEST_F(Pqr, pdb_files_are_no_pqr_files) {
         "  0.50100.00", "  0.00  0.00", "  1.00 10.38      1UBQ", "  1.00-10.38           N"})
     for (const std::string header : {"", "HEADER    CHROMOSOMAL PROTEIN\n", "\xef\xbb\xbf"})
       expect_bad(header + pdb_line(rest) + pdb_line(rest, 2), " is a PDB file", {"occupancies", "pdb2pqr", "PQR"});
-  // A few atoms in a hundred may be odd.
+  // A few atoms in a hundred may differ, and the file is still a PDB file.
   std::string text;
   for (int k = 0; k < 100; ++k) text += pdb_line(k == 30 ? "  1.001000.00" : k == 31 ? " -1.00  0.00" : "  1.00 10.00");
   expect_bad(text, " is a PDB file", {"occupancies"});
@@ -270,7 +271,7 @@ struct CommaDecimals : std::numpunct<char> {
 };
 
 TEST_F(Pqr, numbers_do_not_depend_on_the_locale) {
-  // C++ streams follow the facet; C functions follow a German or French locale where the machine has one.
+  // C++ streams follow the facet. C functions follow a German or French locale, if the machine has one.
   const std::locale before = std::locale::global(std::locale(std::locale(), new CommaDecimals));
   for (const char* name : {"de_DE.UTF-8", "fr_FR.UTF-8", "de_DE"}) {
     if (std::setlocale(LC_NUMERIC, name) != nullptr) break;
@@ -288,7 +289,7 @@ TEST_F(Pqr, columns_that_touch_elsewhere_are_named_with_their_line) {
              ", line 3: ", {"expected a finite number for x", "'21.421-103.562'"});
   expect_bad("ATOM 2 H1 GLY A 1 21.4 3.562 16.781 0.14141.8240 2\n",
              ", line 1: ", {"number for charge", "'0.14141.8240'", "Separate"});
-  // A column further on, and with two decimals, as PDB2PQR cuts wide numbers.
+  // Fields that touch begin a column late, or have two decimals because PDB2PQR cuts wide numbers.
   expect_bad("ATOM      2  H1  GLY      1     -321.421-103.562  16.781   0.294   1.821\n",
              ", line 1: ", {"'-321.421-103.562'"});
   expect_bad("ATOM      2  H1  GLY     1    -1021.421-103.562  16.781   0.294   1.821\n",
@@ -350,7 +351,7 @@ TEST_F(Pqr, a_file_that_is_not_there_or_is_a_folder_is_missing) {
   }
 }
 
-// The two molecules of data/, against what defines them.
+// The two molecules in data/ fit their definitions.
 
 double distance(const Molecule& molecule, std::size_t i, std::size_t j) {
   double sum = 0;
@@ -387,7 +388,7 @@ TEST(PqrData, the_salt_crystal_has_the_madelung_constant_of_rock_salt) {
     const double r = std::hypot(salt.position[3 * i], salt.position[3 * i + 1], salt.position[3 * i + 2]);
     if (r > 0) potential += salt.charge[i] / r;
   }
-  // M / a; the cube of 9 ions a side with Evjen's weights is within 1e-4 of it.
+  // Madelung's constant over a. A cube with 9 ions per side and Evjen's weights is within 1e-4 of it.
   EXPECT_NEAR(potential * 2.8201, -1.7475645946331822, 2e-4);
 }
 

@@ -1,4 +1,4 @@
-// Lines of strangers' files and pipes: whole, once, and of no more than has an end.
+// Lines of untrusted files and pipes come complete and once. Files and pipes without an end are refused.
 #include "io/interchange/text_lines.hpp"
 
 #include <fcntl.h>
@@ -56,7 +56,7 @@ TEST_F(Lines, are_those_of_the_file) {
   EXPECT_EQ(read("\n"), std::vector<std::string>{""});
   EXPECT_EQ(read("a\n\nb"), (std::vector<std::string>{"a", "", "b"}));
   EXPECT_EQ(read("a\r\nb\0c\n"s), (std::vector<std::string>{"a\r", "b\0c"s}));
-  // Lines across the pieces that are read at once.
+  // Some lines lie across two reads.
   std::vector<std::string> all;
   std::string text;
   for (std::size_t k = 0; k < 3000; ++k) {
@@ -93,7 +93,7 @@ TEST_F(Lines, of_what_is_no_text_are_refused_by_its_kind) {
   EXPECT_EQ(read("BZ\nh"), (std::vector<std::string>{"BZ", "h"}));
 }
 
-/// Nobody writes: whoever opens the pipe to read waits for ever.
+/// Nobody writes to the pipe, so an ordinary open() would wait for ever.
 TEST_F(Lines, of_a_pipe_that_nobody_writes_are_not_waited_for) {
   ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
   const std::string why = refusal([&] { lines_of(path_); }, ErrorKind::missing_file);
@@ -105,7 +105,7 @@ TEST_F(Lines, of_a_pipe_come_as_they_are_written) {
   std::thread writer([&] {
     std::ofstream pipe(path_);
     for (const char* piece : {"\x1f", "a\nb", "c\n", "d"})
-      pipe << piece << std::flush;  // no magic number, though it begins as one
+      pipe << piece << std::flush;  // begins like a magic number, but is none
   });
   EXPECT_EQ(lines_of(path_), (std::vector<std::string>{"\x1f"
                                                        "a",
@@ -118,7 +118,7 @@ TEST_F(Lines, of_a_pipe_without_end_are_refused) {
   std::thread writer([&] {
     const int pipe = ::open(path_.c_str(), O_WRONLY);
     const std::string line = std::string(60000, 'x') + "\n";
-    while (::write(pipe, line.data(), line.size()) > 0) continue;  // until nobody reads
+    while (::write(pipe, line.data(), line.size()) > 0) continue;  // until the reader has closed the pipe
     ::close(pipe);
   });
   const auto before = ::signal(SIGPIPE, SIG_IGN);
