@@ -3,8 +3,8 @@
 
     smallbatch_bench COMMIT --only solve,sizes | bench/collect.py bench/RESULTS.md
 
-Stdin has lines about the machine, then sections that begin with "## ". A section replaces the one with its title; a new
-one is put at the end. So each table is written by one run, and says which.
+Stdin has lines about the machine, then sections that begin with "## ". A section replaces the section with the same
+title. A new section goes to the end. So each table comes from one run, and names this run.
 """
 
 import re
@@ -22,7 +22,7 @@ the CUDA runtime states for the kernels of a step, in the order of their launche
 
 
 def sections_of(text):
-    """What stands before the first section, and {title: text of the section}, in their order."""
+    """Returns the text before the first section, and {title: text of the section}, in their order."""
     before, *parts = re.split(r"(?m)^## ", text)
     return before.strip(), {part.partition("\n")[0]: part.partition("\n")[2].strip() for part in parts}
 

@@ -1,6 +1,6 @@
-// Each thread sums some entries of the matrix V_ij of a channel: Rows inputs i and Columns inputs j, 16 apart from
-// those of its neighbours, all of which it keeps in registers over all times. More entries per thread use each sample
-// that is read more often: one multiply-add for two samples at 1 x 1, eight for two at 8 x 8.
+// Each thread sums some entries of a channel's matrix V_ij: Rows inputs i and Columns inputs j, at distances of 16. It
+// keeps these entries in registers over all times. With more entries per thread, each sample that is read is used more
+// often: 1 x 1 has one multiply-add for two samples, 8 x 8 has eight.
 #include "bench/correlation_steps.hpp"
 
 namespace smallbatch {
@@ -8,7 +8,7 @@ namespace smallbatch {
 namespace {
 
 constexpr int side = 16;         // threads of a block along i and along j
-constexpr int staged_times = 8;  // in shared memory at once
+constexpr int staged_times = 8;  // times in shared memory at once
 
 struct Complex {
   float re, im;
@@ -32,7 +32,7 @@ __global__ void __launch_bounds__(side* side) correlate_kernel(SignalBatch signa
   if constexpr (IsStaged) {
     __shared__ float2 rows[staged_times][tile_rows], columns[staged_times][tile_columns];
     for (std::int64_t begin = 0; begin < signal.times; begin += staged_times) {
-      __syncthreads();  // what was staged before is no longer needed
+      __syncthreads();  // all threads have read the previous samples
       const auto stage = [&](auto& tile, int width, int first) {
         for (int k = ti * side + tj; k < staged_times * width; k += side * side) {
           const int t = k / width, input = first + k % width;

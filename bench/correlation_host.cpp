@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::int64_t times = 1024;
 
-/// Random signals in host memory, and their visibilities.
+/// Random signals in host memory, with memory for their visibilities.
 class HostSignals {
  public:
   HostSignals(SampleType type, std::int64_t inputs, std::int64_t channels) {
@@ -60,7 +60,7 @@ class HostSignals {
         for (std::int64_t j = 0; j <= i; ++j) *to++ = matrix_[static_cast<std::size_t>(j * n + i)];
     }
   }
-  /// The one place that calls the cpu backend.
+  /// Calls the cpu backend; the only place that does.
   void by_backend(Correlator& backend) { backend.correlate(block_.batch(), block_.sums()); }
 
   [[nodiscard]] Judgement judge() const { return judge(block_.batch(), block_.sum, block_.visibility.data()); }
@@ -89,7 +89,7 @@ class HostSignals {
   }
 
   SignalBlock block_;
-  std::vector<std::complex<float>> floats_;  ///< the same numbers, for Eigen, which has no product of integers
+  std::vector<std::complex<float>> floats_;  ///< the samples as floats, because Eigen has no product of integers
   std::vector<std::complex<float>> matrix_, by_eigen_;
 };
 

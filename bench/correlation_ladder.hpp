@@ -1,4 +1,4 @@
-// Correlations of 1024 samples per channel.
+// Ladders of correlations with 1024 samples per channel.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@
 
 namespace smallbatch {
 
-/// float32, from a visibility per thread to production.
+/// Ladder for float32, from one visibility per thread to production.
 Ladder correlation_ladder(std::int64_t inputs, std::int64_t channels);
 
-/// The vendor's library and production alone.
+/// Ladder of the vendor's library and production alone.
 Ladder correlation_comparison(SampleType type, std::int64_t inputs, std::int64_t channels);
 
 }  // namespace smallbatch

@@ -25,7 +25,7 @@ struct Integers {
   std::int32_t re, im;
 };
 
-/// (channel, part, time) of (channel, time, part), the parts being real and imaginary ones of all inputs.
+/// Transposes (channel, time, part) to (channel, part, time). Parts are the real and imaginary parts of all inputs.
 struct Transpose {
   const std::int8_t* from;
   std::int8_t* to;
@@ -36,7 +36,7 @@ struct Transpose {
   }
 };
 
-/// Row and column of a baseline.
+/// Finds the inputs i and j of a baseline.
 __device__ void find_inputs(std::int64_t baseline, std::int64_t& i, std::int64_t& j) {
   i = static_cast<std::int64_t>((sqrt(8.0 * static_cast<double>(baseline) + 1) - 1) / 2);
   if (baseline_of(i, 0) > baseline) --i;
@@ -44,7 +44,7 @@ __device__ void find_inputs(std::int64_t baseline, std::int64_t& i, std::int64_t
   j = baseline - baseline_of(i, 0);
 }
 
-/// Of whole matrices by columns.
+/// Gathers visibilities from whole matrices by columns.
 struct GatherComplex {
   const Complex* product;
   Complex* visibility;
@@ -69,7 +69,7 @@ struct GatherIntegers {
   }
 };
 
-/// A handle, and arrays for what the library wants and leaves.
+/// A cuBLAS handle, and arrays for its operands and results.
 class Vendor {
  public:
   explicit Vendor(Signals of) : signals(std::move(of)) {

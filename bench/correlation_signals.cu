@@ -11,7 +11,7 @@ namespace smallbatch {
 
 namespace {
 
-/// Number i: float32 from -1 to 1, or any int8.
+/// Stores random numbers: float32 from -1 to 1, or any int8.
 template <class T>
 struct StoreRandom {
   T* numbers;
@@ -44,7 +44,7 @@ SignalsToCorrelate::SignalsToCorrelate(SampleType type, std::int64_t inputs, std
       memory_visibility_.reserve<char>(static_cast<std::size_t>(batch.visibilities() * bytes_of(sums.type)));
   sums.info = memory_info_.reserve<std::int32_t>(static_cast<std::size_t>(channels));
   workspace_ = memory_workspace_.reserve<char>(correlation_workspace_bytes(batch, sums));
-  check(cudaDeviceSynchronize());  // the steps' streams do not wait for this one
+  check(cudaDeviceSynchronize());  // streams of the steps do not wait for the default stream
 }
 
 void SignalsToCorrelate::poison(cudaStream_t stream) const {

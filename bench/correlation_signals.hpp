@@ -1,4 +1,4 @@
-// Signals on the device, room for their visibilities, and the referee of what steps leave there.
+// Signals on the device, memory for their visibilities, and the referee that checks the visibilities of each step.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -11,15 +11,15 @@
 
 namespace smallbatch {
 
-/// Random samples of `channels` channels, one integration. Integers are of the whole range of int8.
+/// Random samples of `channels` channels, one integration. Integers cover the whole range of int8.
 class SignalsToCorrelate {
  public:
   SignalsToCorrelate(SampleType type, std::int64_t inputs, std::int64_t channels, std::int64_t times);
 
   void poison(cudaStream_t stream) const;
-  /// The one place that calls production.
+  /// Calls production; the only place that does.
   void correlate(cudaStream_t stream) const;
-  /// The first, the middle and the last channel.
+  /// Judges the first, the middle and the last channel.
   [[nodiscard]] Judgement judge() const;
   [[nodiscard]] double multiply_adds() const {
     return static_cast<double>(batch.channels * baselines_of(batch.inputs)) * static_cast<double>(batch.times);
@@ -29,7 +29,7 @@ class SignalsToCorrelate {
   }
 
   SignalBatch batch;
-  VisibilityBatch sums;  ///< without weights, which nothing here changes
+  VisibilityBatch sums;  ///< without weights, because no sample is flagged
 
  private:
   DeviceMemory memory_signal_, memory_visibility_, memory_info_, memory_workspace_;

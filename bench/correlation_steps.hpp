@@ -1,4 +1,4 @@
-// The steps between naive and production for the correlation of float32 signals, and what one would call instead.
+// The steps between naive and production for the correlation of float32 signals, and the vendor's library.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -18,13 +18,12 @@ struct CorrelationStep {
   void (*launch)(const SignalBatch& signal, void* visibility, cudaStream_t stream);
 };
 
-/// A thread for some entries of a channel's matrix of visibilities; bench/correlation_by_threads.cu.
+/// Steps with one thread for some entries of a channel's matrix of visibilities; bench/correlation_by_threads.cu.
 std::vector<CorrelationStep> correlation_steps_by_threads();
 
-/// cuBLAS; bench/correlation_peers.cu. Of float32 a multiplication of matrices for each channel, all of them in one
-/// call, and the rank update of Hermitian matrices, one call for each channel; of int8 a multiplication of real
-/// matrices of twice the size, whose operands have been transposed (not timed). What they leave is gathered, and not
-/// timed.
+/// Steps that call cuBLAS; bench/correlation_peers.cu. Two steps are for float32. One is a product of matrices, all
+/// channels in one call. The other is a rank update of Hermitian matrices, one call per channel. For int8 it is a
+/// product of real matrices of twice the size. Transposing its operands and gathering the results are not timed.
 std::vector<Step> correlation_peers(const std::shared_ptr<const SignalsToCorrelate>& signals);
 
 }  // namespace smallbatch

@@ -1,4 +1,4 @@
-// Row 0 of the host's ladders of correlations: Eigen's rank update of a Hermitian matrix. Compiled like
+// Row 0 of the host's ladders of correlations: Eigen's rank update of a Hermitian matrix. The file is compiled like
 // eigen_llt_baseline.cpp.
 #include <Eigen/Core>
 #include <complex>

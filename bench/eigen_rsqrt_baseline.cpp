@@ -1,4 +1,5 @@
-// Row 0 of the potential's ladders: an array expression of Eigen per point. Compiled like eigen_llt_baseline.cpp.
+// Row 0 of the ladders of potentials: one array expression of Eigen per point. The file is compiled like
+// eigen_llt_baseline.cpp.
 #include <Eigen/Core>
 #include <cstdint>
 

@@ -1,4 +1,4 @@
-// Each thread has two pieces of locked memory and a stream: it reads into one while the other one is on its way.
+// Each thread has two pieces of locked memory and a stream. It reads into one piece while the other is copied.
 #include "bench/file_to_device.hpp"
 
 #include <fcntl.h>
@@ -33,7 +33,7 @@ class OpenFile {
   OpenFile(const OpenFile&) = delete;
   OpenFile& operator=(const OpenFile&) = delete;
   [[nodiscard]] std::int64_t size() const { return ::lseek(file_, 0, SEEK_END); }
-  /// Bytes of the piece that begins there.
+  /// Reads the piece at `begin`, and returns its number of bytes.
   std::int64_t read(std::int64_t begin, void* into) const {
     const ssize_t count = ::pread(file_, into, static_cast<std::size_t>(piece), begin);
     if (count < 0) throw Error(ErrorKind::bad_input, "a file could not be read. Run again.");
@@ -44,7 +44,7 @@ class OpenFile {
   int file_;
 };
 
-/// Seconds of the quickest pass; take(thread, begin) has each piece once.
+/// Returns the seconds of the fastest pass. Each pass calls take(thread, begin) once for each piece.
 double quickest(unsigned threads, std::int64_t bytes, const std::function<void(unsigned, std::int64_t)>& take) {
   double best = 1e300;
   for (int pass = 0; pass < passes; ++pass) {

@@ -1,4 +1,4 @@
-// What a file's bytes on their way to a GPU could reach: the ceiling of whole runs.
+// Measures how fast a file's bytes can reach a GPU. This is the upper limit of whole runs.
 #pragma once
 
 #include <string>
@@ -6,11 +6,11 @@
 namespace smallbatch {
 
 struct FileRates {
-  double read = 0;       ///< bytes per second: all threads, into memory that they read into again and again
-  double to_device = 0;  ///< the same, each thread copying to the GPU what it has read while it reads on
+  double read = 0;       ///< bytes per second, all threads, into memory that they reuse
+  double to_device = 0;  ///< bytes per second, if each thread also copies to the GPU while it reads on
 };
 
-/// The best of some passes over the file, with as many threads as there are cores. Throws Error.
+/// Returns the best rates of several passes over the file, with one thread per core. Throws Error.
 FileRates measure_file(const std::string& path);
 
 }  // namespace smallbatch

@@ -10,7 +10,7 @@ namespace smallbatch {
 
 namespace {
 
-/// Two events on a stream, and the seconds between them.
+/// Measures the seconds between two events on a stream.
 class Stopwatch {
  public:
   Stopwatch() {
@@ -38,7 +38,7 @@ class Stopwatch {
   cudaEvent_t start_ = nullptr, stop_ = nullptr;
 };
 
-/// A graph of what `launch` enqueues on a stream of its own.
+/// Graph of the work that `launch` enqueues on a new stream.
 class CapturedGraph {
  public:
   explicit CapturedGraph(const std::function<void(cudaStream_t)>& launch) {
@@ -67,7 +67,7 @@ void run(const std::function<void(cudaStream_t)>& action, cudaStream_t stream) {
   if (action) action(stream);
 }
 
-/// The step's error over its bound, and its kernels.
+/// Runs a step once, and returns its error over its bound and its kernels.
 Measurement check_step(const Ladder& ladder, const Step& step, const Stream& stream) {
   ladder.poison(stream.get());
   run(step.prepare, stream.get());
@@ -84,7 +84,7 @@ Measurement check_step(const Ladder& ladder, const Step& step, const Stream& str
   return result;
 }
 
-/// Seconds by the host's clock until `work` returns.
+/// Returns the seconds until `work` returns, by the host's clock.
 template <class Work>
 double host_time(Work&& work) {
   using Clock = std::chrono::steady_clock;

@@ -1,6 +1,6 @@
-// A ladder: one operation on one problem, in steps from naive to production. Row 0 is what a user would call instead,
-// the last row is the production launch. The benchmark, the tests and bench/RESULTS.md all walk the same table, so a
-// new step is tested and reported by being listed.
+// A ladder is one operation on one problem, in steps from naive to production. Row 0 is another library that a user
+// could call instead; the last row is the production launch. The benchmark, the tests and bench/RESULTS.md share this
+// table. So a new step only has to be listed here to be tested and reported.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -13,48 +13,47 @@
 
 namespace smallbatch {
 
-/// What a check found.
+/// Result of a check.
 struct Judgement {
-  double error_over_bound =
-      0;                   ///< largest error of the output over its bound, as the referee sees it; above 1 is wrong
-  double relative_l2 = 0;  ///< of the output's error, where the ladder shows it
+  double error_over_bound = 0;  ///< largest error of the output over its bound, by the referee; above 1 is wrong
+  double relative_l2 = 0;       ///< relative L2 error of the output, if the ladder shows it
 };
 
 struct Step {
   std::string name;                           ///< the mechanism
-  std::string idea;                           ///< what it does otherwise than the step before
-  std::function<void(cudaStream_t)> prepare;  ///< untimed: restores what the launch overwrites; may be empty
+  std::string idea;                           ///< difference from the previous step
+  std::function<void(cudaStream_t)> prepare;  ///< not timed: restores data that the launch overwrites; may be empty
   std::function<void(cudaStream_t)> launch;
-  std::function<void(cudaStream_t)> finish;  ///< untimed: brings the answer to where the check looks; may be empty
-  bool vendor = false;                       ///< calls another library, whose kernels cannot be asked for resources
-  bool host = false;                         ///< runs on the host until it is done; timed by the host's clock
-  double part = 1;                           ///< of the ladder's work that the launch does: a sample, where it is slow
-  std::function<Judgement()> check;          ///< where the answer lies elsewhere than the ladder's; may be empty
-  double l2_limit = 0;  ///< above 0: the step keeps no bound at every point, and is wrong above this relative L2 error
+  std::function<void(cudaStream_t)> finish;  ///< not timed: moves the answer to the place of the check; may be empty
+  bool vendor = false;                       ///< calls another library; resources of its kernels are unknown
+  bool host = false;                         ///< runs on the host; timed by the host's clock
+  double part = 1;                           ///< part of the ladder's work that the launch does; below 1 for slow steps
+  std::function<Judgement()> check;          ///< if the answer lies in another place than the ladder's; may be empty
+  double l2_limit = 0;  ///< above 0: this limit of the relative L2 error replaces the bound at every point
 };
 
-/// What a ladder's rate is compared with: bytes per second, reciprocal square roots per second (one per unit of work),
-/// or nothing, where all steps run on the host.
+/// Limit that a ladder's rate is compared with. It is bytes per second or reciprocal square roots per second (one per
+/// unit of work). There is none if all steps run on the host.
 enum class Bound { read, copy, special_function, none };
 
 struct Ladder {
   std::string title;             ///< operation and size
-  std::string note;              ///< stands below the title; may be empty
+  std::string note;              ///< text below the title; may be empty
   std::string unit;              ///< of `work`: "systems", "pairs"
   int exponent = 6;              ///< rates are shown in 10^exponent units a second
   double work = 0;               ///< per launch
-  double min_bytes = 0;          ///< that every step must move through device memory
-  double flops = 0;              ///< by a published convention, for comparison with its figures; 0 where none is usual
+  double min_bytes = 0;          ///< bytes that every step must move through device memory
+  double flops = 0;              ///< by a published convention, for comparison; 0 if there is no convention
   std::string flops_convention;  ///< "2 n^3 per system"
-  Bound bound = Bound::read;     ///< copy where as much is written as is read
-  bool shows_l2 = false;         ///< the check knows the relative L2 error, too
+  Bound bound = Bound::read;     ///< copy if a step writes as much as it reads
+  bool shows_l2 = false;         ///< the check also finds the relative L2 error
   std::vector<Step> steps;
-  /// Fills the output with NaN, so that what a step does not write is found.
+  /// Fills the output with NaN, so that the check finds values that a step did not write.
   std::function<void(cudaStream_t)> poison;
   std::function<Judgement()> check;
 };
 
-/// What one kernel of a step takes from a multiprocessor.
+/// Resources that one kernel of a step takes from a multiprocessor.
 struct KernelResources {
   int registers = 0;             ///< per thread
   std::size_t local_bytes = 0;   ///< per thread: spilled registers and arrays that are not in registers
@@ -68,22 +67,22 @@ struct Measurement {
   Judgement judgement;  ///< checked before the clock runs; a wrong step is not timed
   bool right = false;
   double median_seconds = 0, lowest_seconds = 0, highest_seconds = 0;
-  std::vector<KernelResources> kernels;  ///< in the order of their launch; empty for a vendor's or the host's step
+  std::vector<KernelResources> kernels;  ///< in the order of their launch; empty for steps of a vendor or on the host
 };
 
-/// Poisons, runs and checks a step, then times `repeats` launches with events; fewer, but 5 at least, where they take
-/// more than half a second together.
+/// Poisons, runs and checks a step, then times `repeats` launches with events. If they would take more than half a
+/// second together, it times fewer, at least 5.
 Measurement measure(const Ladder& ladder, const Step& step, int repeats);
 
-/// The same, timed by the host's clock from the call of `launch` to the stream's completion: what a caller waits for
-/// who needs the answer. As many calls as fit into 0.1 s, at least 15 and at most 400.
+/// Checks a step and times it by the host's clock, from the call of `launch` to the stream's completion. A caller who
+/// needs the answer waits that long. It makes as many calls as fit into 0.1 s, at least 15 and at most 400.
 Measurement measure_calls(const Ladder& ladder, const Step& step);
 
-/// The kernels that a launch enqueues, found by capturing it in a graph instead of running it. One that is launched
-/// again and again is listed once.
+/// Returns the kernels that a launch enqueues. It captures the launch in a graph and does not run it. A kernel that is
+/// launched repeatedly is listed once.
 std::vector<KernelResources> kernel_resources(const Step& step);
 
-/// Limits of this device, timed by events.
+/// Limits of this device. All but empty_call are timed by events.
 struct Roofline {
   double read = 0;        ///< bytes per second of the best plain stream that reads
   double copy = 0;        ///< bytes per second of the best plain copy, read plus written
@@ -96,7 +95,7 @@ struct Roofline {
 };
 Roofline measure_roofline();
 
-/// The part with reciprocal square roots; bench/special_function_roofline.cu.
+/// Measures `roots` of the roofline; bench/special_function_roofline.cu.
 void measure_roots(Roofline& roofline);
 
 }  // namespace smallbatch

@@ -54,7 +54,7 @@ void print(const std::string& text) {
   std::fflush(stdout);
 }
 
-/// Prints a ladder's table; false where a step is wrong.
+/// Prints a ladder's table. Returns false if a step is wrong.
 bool print_ladder(const Ladder& ladder, const Roofline& roofline) {
   print(ladder_head(ladder));
   bool all_right = true;
@@ -69,11 +69,12 @@ bool print_ladder(const Ladder& ladder, const Roofline& roofline) {
 }
 
 constexpr const char* how_calls_are_timed =
-    "Microseconds by the host's clock from the call to the stream's completion, data on the device, warm; median of up "
-    "to 400 calls.\n\n";
+    "Microseconds by the host's clock, from the call to the stream's completion. Data are on the device. Median of up "
+    "to "
+    "400 calls after a first one.\n\n";
 
-/// Prints what single calls of a ladder's steps take, and before the first one the head of the table, whose first
-/// column is called `size`; false where a step is wrong.
+/// Prints the times of single calls of a ladder's steps. The first call also prints the head of the table, with `size`
+/// as the name of its first column. Returns false if a step is wrong.
 bool print_calls_of(const Ladder& ladder, const std::string& size, const std::string& beside, bool is_first) {
   bool all_right = true;
   std::vector<std::string> names;
@@ -88,7 +89,7 @@ bool print_calls_of(const Ladder& ladder, const std::string& size, const std::st
   return all_right;
 }
 
-/// Of solving, for each size and batch.
+/// Prints the tables of single calls of solves, for each size and batch.
 bool print_calls() {
   bool all_right = true;
   for (const int n : call_sizes) {
@@ -101,16 +102,15 @@ bool print_calls() {
   return all_right;
 }
 
-/// Prints solving by size; false where a step is wrong.
+/// Prints the tables of solves by size. Returns false if a step is wrong.
 bool print_solve_sizes(const Roofline& roofline) {
   constexpr int repeats_of_each = 9;
   bool all_right = true;
   for (const SizesTable& table : solve_sizes()) {
     const Ladder fullest = table.rows.at(table.fullest).sample();
     print("\n## " + table.title + "\n\n10^6 systems/s, median of " + std::to_string(repeats_of_each) + " launches. " +
-          (fullest.bound == Bound::copy ? "Of the bytes those of A and its inverse count."
-                                        : "Of the bytes those of A alone count.") +
-          " Gauss-Jordan and the vendor's routines for some sizes.\n\n");
+          (fullest.bound == Bound::copy ? "Only the bytes of A and its inverse count." : "Only the bytes of A count.") +
+          " Only some sizes have Gauss-Jordan and the vendor's routines.\n\n");
     print(steps_head(fullest, fullest.steps));
     for (std::size_t row = 0; row < table.rows.size(); ++row) {
       const Ladder ladder = table.rows[row].full();
@@ -125,7 +125,7 @@ bool print_solve_sizes(const Roofline& roofline) {
   return all_right;
 }
 
-/// Of reductions.
+/// Prints the table of single calls of reductions.
 bool print_reduce_calls() {
   print(std::string("\n## Single calls: sum, float32\n\n") + how_calls_are_timed);
   bool all_right = true;
@@ -134,11 +134,11 @@ bool print_reduce_calls() {
   return all_right;
 }
 
-/// Prints the potential's production call on problems of several sizes; false where one is wrong.
+/// Prints the table of the potential's production call on problems of several sizes. Returns false if one is wrong.
 bool print_potential_sizes(const Roofline& roofline) {
   print(
       "\n## Potentials by the production call, by size\n\n"
-      "float32. Written: the potentials alone. Errors as in the potential's ladder.\n\n");
+      "float32. Only potentials are written. Errors are defined as in the ladder of potentials.\n\n");
   bool all_right = true;
   double first_rate = 0;
   for (const LadderTable& table : potential_sizes()) {
@@ -152,15 +152,16 @@ bool print_potential_sizes(const Roofline& roofline) {
   return all_right;
 }
 
-/// Prints what single calls of the potential's production take; false where one is wrong.
+/// Prints the times of single production calls of the potential. Returns false if one is wrong.
 bool print_potential_calls(const Roofline& roofline) {
   const Ladder large = potential_sizes().front().full();
   const Measurement of_large = measure(large, large.steps.at(0), repeats);
   const double large_rate = of_large.right ? work_per_second(large, large.steps[0], of_large) : 0;
   std::printf(
       "\n## Single calls: potential, float32\n\n"
-      "Microseconds by the host's clock from the call to the stream's completion, data on the device, warm; median of "
-      "up to 400 calls. An empty kernel takes %.1f. The large problem: %s.\n\n",
+      "Microseconds by the host's clock, from the call to the stream's completion. Data are on the device. Median of "
+      "up "
+      "to 400 calls after a first one. An empty kernel takes %.1f. The large problem: %s.\n\n",
       1e6 * roofline.empty_call, large.title.c_str());
   print(potential_calls_head());
   bool all_right = of_large.right;

@@ -1,9 +1,9 @@
-// U = sum_i sum_j q_i q_j / |a_i - b_j|: a thread has one row, then several. First the document's three ways to read
-// the columns, and its warp shuffle before one atomic; then sums in a fixed order, without an atomic; then register
-// tiles, in which several rows share what is read of a column.
+// U = sum_i sum_j q_i q_j / |a_i - b_j|. First a thread has one row, then several. The first steps are from the
+// article: three ways to read the columns, and a warp shuffle before one atomic. Then sums have a fixed order, without
+// an atomic. Register tiles come last: several rows of a thread share each column that it reads.
 //
-// Block of 128 threads <-> 128 Rows rows; for register tiles and a chunk of 1024 columns, so that there are enough
-// blocks.
+// A block of 128 threads has 128 Rows rows. With register tiles, a block also has only 1024 columns, so that there are
+// enough blocks.
 #include <cstdint>
 
 #include "bench/pair_steps.hpp"
@@ -30,16 +30,16 @@ __device__ __forceinline__ float hardware_root(float r2) {
 
 /// How a thread reads the columns.
 enum class Columns {
-  broadcast,  ///< all lanes the same one, from global memory
-  tiled,      ///< the same from shared memory, 128 at a time
-  diagonal,   ///< from shared memory, each lane another one
+  broadcast,  ///< all lanes read one column, from global memory
+  tiled,      ///< all lanes read one column, from shared memory, which holds 128
+  diagonal,   ///< each lane reads another column, from shared memory
 };
 
 /// How a thread's sum reaches the total.
 enum class Total {
   atomic_per_thread,
   atomic_per_warp,  ///< after a sum over the warp by shuffles
-  per_block,        ///< a place for each block's sum, added up in their order by a second launch
+  per_block,        ///< each block stores its sum; a second launch adds these in their order
 };
 
 __device__ void add_to_total(Total how, double mine, double* partial, double* energy) {
@@ -66,11 +66,11 @@ __global__ void __launch_bounds__(threads)
     for (int j = 0; j < columns; ++j) sum += b[j].w * rsqrtf(squared_distance(row, b[j]));
   } else {
     for (int begin = 0; begin < columns; begin += threads) {
-      __syncthreads();  // the columns before these have been read by all
+      __syncthreads();  // all threads have read the previous columns
       const int mine = begin + static_cast<int>(threadIdx.x);
-      // beyond the last one: no charge, where no row is
+      // places beyond the last column get no charge, far from all rows
       shared_columns[threadIdx.x] = mine < columns ? b[mine] : float4{-1e15F, -1e15F, -1e15F, 0};
-      __syncthreads();  // these are there
+      __syncthreads();  // the next columns are stored
 #pragma unroll 4
       for (int k = 0; k < threads; ++k) {
         const int j = how == Columns::diagonal ? (k + static_cast<int>(threadIdx.x)) % threads : k;
@@ -83,7 +83,7 @@ __global__ void __launch_bounds__(threads)
 
 constexpr int columns_per_block = 1024;
 
-/// Every `Period`-th root in software; 0: none.
+/// Computes every `Period`-th root in software; 0: none.
 template <int Rows, int Period>
 __global__ void __launch_bounds__(threads)
     rows_per_thread(const float4* a, int rows, const float4* b, int columns, double* partial, double* energy) {
@@ -96,10 +96,10 @@ __global__ void __launch_bounds__(threads)
   const int column0 = blockIdx.y * columns_per_block, end = min(columns, column0 + columns_per_block);
 #pragma unroll 1
   for (int begin = column0; begin < end; begin += threads) {
-    __syncthreads();  // the columns before these have been read by all
+    __syncthreads();  // all threads have read the previous columns
     const int mine = begin + static_cast<int>(threadIdx.x);
     shared_columns[threadIdx.x] = mine < end ? b[mine] : float4{-1e15F, -1e15F, -1e15F, 0};
-    __syncthreads();  // these are there
+    __syncthreads();  // the next columns are stored
     float sum[Rows] = {};
 #pragma unroll 4
     for (int j = 0; j < threads; ++j) {
@@ -148,7 +148,7 @@ void launch_rows_per_thread(const float4* a, int rows, const float4* b, int colu
   add_partials(blocks.x * blocks.y, partial, energy, stream);
 }
 
-/// As a user of the library writes it.
+/// The function that a user of the library would write.
 struct CoulombPair {
   __device__ float operator()(const float4& a, const float4& b) const {
     return a.w * b.w * hardware_root(squared_distance(a, b));

@@ -1,9 +1,9 @@
-// U = sum_i sum_j q_i q_j / |a_i - b_j| with squared distances by the tensor cores, in double precision, as production
-// has them (physics/charges/cuda/pair_tiles.cuh), but without its care: no pair may be nearer than 2^-11 angstrom or
-// farther than 2^11.
+// U = sum_i sum_j q_i q_j / |a_i - b_j|. The tensor cores compute squared distances in double precision, as in
+// production (physics/charges/cuda/pair_tiles.cuh). Other than production, no pair may be nearer than 2^-11 angstrom or
+// farther than 2^11 angstrom.
 //
-// A warp has 64 rows in four tiles, its lanes 16 pairs of each 8 columns. Block of 128 threads <-> 256 rows and 4096
-// columns.
+// A warp has 64 rows in four tiles. Each lane has 16 pairs for every 8 columns. A block of 128 threads has 256 rows and
+// 4096 columns.
 #include <cstdint>
 
 #include "bench/pair_steps.hpp"
@@ -15,9 +15,9 @@ namespace smallbatch {
 namespace {
 
 constexpr int columns_per_block = 4096;
-constexpr double scale = 0x1p12;  // of coordinates: a pair 2^-11 angstrom apart becomes one 2 apart
+constexpr double scale = 0x1p12;  // for coordinates: a distance of 2^-11 angstrom becomes 2
 
-/// A lane makes one root in four in software, of so many of a warp's four tiles.
+/// In `TilesWithSoftware` of a warp's four tiles, a lane computes every fourth root in software.
 template <int TilesWithSoftware>
 __global__ void __launch_bounds__(pair_threads, 4)
     tensor_cores(const float4* rows, int row_count, const float4* columns, int column_count, double* partial) {
@@ -41,14 +41,14 @@ __global__ void __launch_bounds__(pair_threads, 4)
   const int end = min(column_count, first_column + columns_per_block);
 #pragma unroll 1
   for (int begin = first_column; begin < end; begin += columns_staged) {
-    __syncthreads();  // the columns before these have been read by all
+    __syncthreads();  // all threads have read the previous columns
     const int mine = begin + static_cast<int>(threadIdx.x);
     const float4 column = mine < end ? columns[mine] : float4{1024, 0, 0, 0};
     const double x = scale * column.x, y = scale * column.y, z = scale * column.z;
     place[threadIdx.x] = {x, y, z, 1};
     norm2[threadIdx.x] = x * x + y * y + z * z;
     charge[threadIdx.x] = column.w;
-    __syncthreads();  // these are there
+    __syncthreads();  // the next columns are stored
     const auto* const b = reinterpret_cast<const double*>(place);
 #pragma unroll 1
     for (int group = 0; group < columns_staged; group += columns_per_sum) {

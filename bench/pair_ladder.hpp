@@ -1,4 +1,4 @@
-// The ladder of sums over pairs, single precision: from a host to production.
+// The ladder of sums over pairs in single precision, from the host to production.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace smallbatch {
 
-/// The energy of `rows` charges with `columns` others.
+/// Ladder of the energy of `rows` charges with `columns` other charges.
 Ladder pair_ladder(std::int64_t rows, std::int64_t columns);
 
 }  // namespace smallbatch

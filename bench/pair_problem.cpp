@@ -18,7 +18,7 @@ template <class V>
 V* upload(DeviceMemory& memory, const V* values, std::int64_t count) {
   V* const to = memory.reserve<V>(static_cast<std::size_t>(count));
   check(cudaMemcpy(to, values, static_cast<std::size_t>(count) * sizeof(V), cudaMemcpyHostToDevice));
-  check(cudaDeviceSynchronize());  // a small copy may end after the call, and streams do not wait for it
+  check(cudaDeviceSynchronize());  // a small copy may still run after the call; streams do not wait for it
   return to;
 }
 
@@ -62,7 +62,7 @@ DevicePairProblem::DevicePairProblem(std::int64_t row_count, std::int64_t column
   info = info_.reserve<std::int32_t>(1);
   partial = partial_.reserve<double>(partial_sums);
   workspace = workspace_.reserve<char>(pair_energies_workspace_bytes(1, all));
-  check(cudaDeviceSynchronize());  // the steps' streams do not wait for this one
+  check(cudaDeviceSynchronize());  // streams of the steps do not wait for the default stream
 }
 
 void DevicePairProblem::poison(cudaStream_t stream) const {

@@ -1,5 +1,5 @@
-// The pairs that the ladder of pair sums asks for: random charges of two groups in a box, on the host for the referee,
-// on the device for every step.
+// The problem of the ladder of pair sums: random charges of two groups in a box. Copies lie on the host for the
+// referee, and on the device for the steps.
 #pragma once
 
 #include <vector_types.h>
@@ -13,7 +13,7 @@
 
 namespace smallbatch {
 
-/// `rows` charges of group 1, then `columns` of group 2, uniform in one cube.
+/// `rows` charges of group 1, then `columns` charges of group 2, uniformly distributed in a cube.
 class PairProblem {
  public:
   PairProblem(std::int64_t rows, std::int64_t columns);
@@ -22,7 +22,7 @@ class PairProblem {
 
   [[nodiscard]] double pairs() const { return static_cast<double>(rows) * static_cast<double>(columns); }
   [[nodiscard]] ChargeBatch charges() const;  ///< host pointers
-  /// Of the energy of all pairs; the referee is asked once.
+  /// Judges the energy of all pairs. The referee computes only once.
   [[nodiscard]] Judgement judge(double energy) const;
 
  private:
@@ -33,17 +33,17 @@ class PairProblem {
   mutable double expected_ = 0, bound_ = 0;
 };
 
-/// The same on the device.
+/// A PairProblem with copies of its arrays on the device.
 class DevicePairProblem : public PairProblem {
  public:
   DevicePairProblem(std::int64_t row_count, std::int64_t column_count);
 
   ChargeBatch device_charges;
   const float4 *a = nullptr, *b = nullptr;  ///< (rows), (columns): x, y, z and q
-  double* energy = nullptr;                 ///< what every step computes
+  double* energy = nullptr;                 ///< result of every step
   std::int32_t* info = nullptr;
-  double* partial = nullptr;  ///< room for what steps leave on the way: partial_sums of them
-  void* workspace = nullptr;  ///< production's
+  double* partial = nullptr;  ///< memory for partial_sums intermediate sums of the steps
+  void* workspace = nullptr;  ///< workspace of production
   static constexpr std::int64_t partial_sums = 1 << 20;
 
   void poison(cudaStream_t stream) const;

@@ -1,7 +1,7 @@
-// V(p) = sum_i q_i / |p - r_i| with 1, 4 or 8 points of a row of the lattice per thread. All of them share what a
-// thread reads of a charge, and dy^2 + dz^2: per pair remain a difference, two multiply-adds and a reciprocal root.
+// V(p) = sum_i q_i / |p - r_i| with 1, 4 or 8 points of a lattice row per thread. These points share each charge that
+// the thread reads, and dy^2 + dz^2. A pair then needs a difference, two multiply-adds and a reciprocal root.
 //
-// Block (32, 4) <-> 4 rows of one plane, 32 Points points of each. One sum per point, in single precision.
+// A block (32, 4) has 4 rows of one plane, with 32 Points points of each. Each point has one sum in single precision.
 #include <cstdint>
 
 #include "bench/potential_steps.hpp"
@@ -12,15 +12,15 @@ namespace smallbatch {
 namespace {
 
 constexpr int lanes = 32, rows = 4, threads = lanes * rows;
-constexpr int charges_in_constant_memory = 4096;  // 64 KiB, all there is
+constexpr int charges_in_constant_memory = 4096;  // 64 KiB, the whole constant memory
 constexpr int charges_in_shared_memory = 256;
 
-/// Where the points of a thread lie.
+/// How a row's points are dealt to threads.
 enum class Deal { neighbours, warp_apart };
 
 __constant__ float4 constant_charges[charges_in_constant_memory];
 
-/// The thread's points, and their sums.
+/// Points of a thread, with their sums.
 template <int Points, Deal deal>
 class RowOfPoints {
  public:
@@ -43,7 +43,7 @@ class RowOfPoints {
     }
   }
 
-  /// Stores the sums, or adds them to what is there.
+  /// Stores the sums, or adds them to the stored values.
   __device__ void store(int edge, bool first_charges, float* potential) const {
     if (row_ >= edge) return;
     float* const to = potential + (static_cast<std::int64_t>(blockIdx.z) * edge + row_) * edge;
@@ -61,7 +61,7 @@ class RowOfPoints {
   float sum_[Points] = {};  // registers
 };
 
-/// The charges of one batch, all lanes reading the same one from constant memory.
+/// Sums one batch of charges. All lanes read one charge at a time, from constant memory.
 template <int Points, Deal deal>
 __global__ void __launch_bounds__(threads)
     from_constant_memory(int count, float spacing, int edge, bool first_charges, float* potential) {
@@ -71,7 +71,7 @@ __global__ void __launch_bounds__(threads)
   points.store(edge, first_charges, potential);
 }
 
-/// All charges, through shared memory.
+/// Sums all charges, which pass through shared memory.
 template <int Points, Deal deal>
 __global__ void __launch_bounds__(threads)
     from_shared_memory(const float4* charges, int count, float spacing, int edge, float* potential) {
@@ -79,9 +79,9 @@ __global__ void __launch_bounds__(threads)
   RowOfPoints<Points, deal> points(spacing);
   for (int begin = 0; begin < count; begin += charges_in_shared_memory) {
     const int loaded = min(charges_in_shared_memory, count - begin);
-    __syncthreads();  // the charges before these have been read by all
+    __syncthreads();  // all threads have read the previous charges
     for (int k = threadIdx.y * lanes + threadIdx.x; k < loaded; k += threads) shared_charges[k] = charges[begin + k];
-    __syncthreads();  // these are there
+    __syncthreads();  // the next charges are stored
 #pragma unroll 4
     for (int k = 0; k < loaded; ++k) points.add(shared_charges[k]);
   }

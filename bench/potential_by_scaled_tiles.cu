@@ -1,10 +1,10 @@
-// V(p) = sum_i sign(q_i) / sqrt(|p - r_i|^2 / q_i^2): the tiles of potential_by_tiles.cu with every charge's magnitude
-// in its coordinates. A root then is a term but for its sign, which a root of the special-function unit takes with its
-// addition and one in software from its seed, so that neither multiplies by q. The points of a block lie in one plane,
-// so dz^2/q^2 is shared by all of them.
+// V(p) = sum_i sign(q_i) / sqrt(|p - r_i|^2 / q_i^2). These are the tiles of potential_by_tiles.cu, with coordinates in
+// units of the charge's magnitude. So a root is a term without its sign, and no root is multiplied by q. A root of the
+// special-function unit gets the sign in its addition, a root in software from its seed. The points of a block lie in
+// one plane, so they share dz^2/q^2.
 //
-// Block (32, 4) <-> 4 Y rows of one plane, 32 X points of each. Charges are scaled on their way to shared memory. One
-// sum per point, in single precision.
+// A block (32, 4) has 4 Y rows of one plane, with 32 X points of each. Charges are scaled on their way to shared
+// memory. Each point has one sum in single precision.
 #include <cstdint>
 
 #include "bench/potential_steps.hpp"
@@ -18,12 +18,12 @@ constexpr int lanes = 32, warps = 4, threads = lanes * warps;
 constexpr int charges_in_shared_memory = 256;
 constexpr int unroll = 4;
 
-/// In units of |q|: the lattice's spacing, x and y of the charge, and the square of its distance from the plane.
+/// Lengths in units of |q|: the lattice's spacing, x and y of the charge, and its squared distance from the plane.
 struct alignas(16) ScaledCharge {
   float spacing, x, y, dz2;
 };
 
-/// What both kinds of roots take of the charge's sign: 1, -1, or 0 where there is no charge; and the seed's constant.
+/// Sign of a charge for both kinds of roots: a factor of 1, -1, or 0 without a charge, and the constant of the seed.
 struct alignas(8) Sign {
   float factor;
   int magic;
@@ -40,7 +40,7 @@ __global__ void __launch_bounds__(threads)
   __shared__ ScaledCharge shared_charges[charges_in_shared_memory];
   __shared__ Sign shared_signs[charges_in_shared_memory];
   const int column = blockIdx.x * lanes * X + threadIdx.x, row = (blockIdx.y * warps + threadIdx.y) * Y;
-  float x[X], y[Y];  // registers: in spacings
+  float x[X], y[Y];  // registers, in units of the spacing
 #pragma unroll
   for (int i = 0; i < X; ++i) x[i] = static_cast<float>(column + i * lanes);
 #pragma unroll
@@ -49,13 +49,13 @@ __global__ void __launch_bounds__(threads)
 
   float sum[Y][X] = {};  // registers
   for (int begin = 0; begin < count; begin += charges_in_shared_memory) {
-    __syncthreads();  // the charges before these have been read by all
+    __syncthreads();  // all threads have read the previous charges
     for (int k = threadIdx.y * lanes + threadIdx.x; k < charges_in_shared_memory; k += threads) {
       const float4 charge = begin + k < count ? charges[begin + k] : float4{};
       shared_charges[k] = charge.w != 0 ? scaled(charge, spacing, z) : ScaledCharge{0, 1e18F, 1e18F, 1e36F};
       shared_signs[k] = {charge.w != 0 ? copysignf(1, charge.w) : 0, charge.w < 0 ? negative_rsqrt_magic : rsqrt_magic};
     }
-    __syncthreads();  // these are there
+    __syncthreads();  // the next charges are stored
 #pragma unroll 1
     for (int first = 0; first < charges_in_shared_memory; first += unroll) {
 #pragma unroll

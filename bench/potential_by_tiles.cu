@@ -1,10 +1,10 @@
-// V(p) = sum_i q_i / |p - r_i| with a tile of X x Y points of a plane per thread. Besides what is read of a charge the
-// tile shares dx by columns and dy^2 + dz^2 by rows: per pair remain two multiply-adds and a reciprocal root, and the
-// special-function unit, which does 16 roots per clock and multiprocessor, is the limit. Then a part of the roots goes
-// to the arithmetic pipes.
+// V(p) = sum_i q_i / |p - r_i| with a tile of X x Y points of a plane per thread. The points of a tile share each
+// charge that is read, dx by columns, and dy^2 + dz^2 by rows. A pair then needs two multiply-adds and a reciprocal
+// root. The special-function unit limits: it does 16 roots per clock and multiprocessor. Later steps move a part of the
+// roots to the arithmetic pipes.
 //
-// Block (32, 4) <-> 4 Y rows of one plane, 32 X points of each; the points of a thread lie a warp apart in x. Charges
-// through shared memory.
+// A block (32, 4) has 4 Y rows of one plane, with 32 X points of each. The points of a thread lie a warp apart in x.
+// Charges pass through shared memory.
 #include <cstdint>
 
 #include "bench/potential_steps.hpp"
@@ -20,16 +20,16 @@ constexpr int charges_in_shared_memory = 256;
 /// How the terms of a point are added up.
 enum class Sums {
   single,          ///< one sum in single precision
-  totals_per_256,  ///< single precision over 256 charges, these sums in double precision
-  two_levels,      ///< single precision over 8 charges, over 4 such sums, and those in double precision
+  totals_per_256,  ///< sums of 256 charges in single precision, added in double precision
+  two_levels,      ///< sums of 8 charges, and of 4 such sums, in single precision, added in double
 };
 
-/// Adds q/sqrt(r2) to `sum`. `turn` counts points and charges, and is known to the compiler.
+/// Adds q/sqrt(r2) to `sum`. `turn` counts points and charges; it is a compile-time constant.
 struct FullRoot {
   static __device__ __forceinline__ void add(float q, float r2, int /*turn*/, float& sum) { sum += q * rsqrtf(r2); }
 };
 
-/// Without the three instructions that rsqrtf spends on denormals.
+/// Adds a root without the three instructions that rsqrtf spends on denormals.
 struct HardwareRoot {
   static __device__ __forceinline__ void add(float q, float r2, int /*turn*/, float& sum) {
     float root;
@@ -38,7 +38,7 @@ struct HardwareRoot {
   }
 };
 
-/// Every `Period`-th in software.
+/// Computes every `Period`-th root in software.
 template <int Period, int Degree>
 struct MixedRoot {
   static __device__ __forceinline__ void add(float q, float r2, int turn, float& sum) {
@@ -48,13 +48,13 @@ struct MixedRoot {
   }
 };
 
-/// The points of a thread.
+/// Coordinates of a thread's points.
 template <int X, int Y>
 struct Tile {
   float x[X], y[Y], z;
 };
 
-/// Adds the terms of `Count` charges, `Unroll` at a time. Rotate: which points take the software's root changes from
+/// Adds the terms of `Count` charges, `Unroll` at a time. With Rotate, the points with roots in software change from
 /// charge to charge.
 template <int Count, int Unroll, bool Rotate, class Root, int X, int Y>
 __device__ __forceinline__ void add_charges(const float4* charges, const Tile<X, Y>& tile, float (&sum)[Y][X]) {
@@ -78,7 +78,7 @@ __device__ __forceinline__ void add_charges(const float4* charges, const Tile<X,
   }
 }
 
-/// total += sum, element by element; sum = 0.
+/// Adds `sum` to `total`, element by element, and sets `sum` to 0.
 template <class Total, int X, int Y>
 __device__ __forceinline__ void carry(float (&sum)[Y][X], Total (&total)[Y][X]) {
 #pragma unroll
@@ -103,13 +103,13 @@ __global__ void __launch_bounds__(threads)
   tile.z = static_cast<float>(blockIdx.z) * spacing;
 
   float sum[Y][X] = {};     // registers
-  double total[Y][X] = {};  // registers, where totals are wanted
+  double total[Y][X] = {};  // registers; unused if there are no totals
   for (int begin = 0; begin < count; begin += charges_in_shared_memory) {
-    __syncthreads();  // the charges before these have been read by all
+    __syncthreads();  // all threads have read the previous charges
     for (int k = threadIdx.y * lanes + threadIdx.x; k < charges_in_shared_memory; k += threads)
-      // beyond the last one: no charge, where no point is
+      // places beyond the last charge get no charge, far from all points
       shared_charges[k] = begin + k < count ? charges[begin + k] : float4{-1e15F, -1e15F, -1e15F, 0};
-    __syncthreads();  // these are there
+    __syncthreads();  // the next charges are stored
     if constexpr (sums == Sums::two_levels) {
       constexpr int per_group = 8, per_partial_sum = 32;
 #pragma unroll 1

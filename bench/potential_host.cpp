@@ -1,4 +1,4 @@
-// Arrays begin at cache lines, for all rows alike.
+// All arrays begin at cache lines, so that rows can be compared.
 #include "bench/potential_host.hpp"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace smallbatch {
 
 namespace {
 
-/// Some planes from the middle of a lattice, and room for their potential.
+/// Some planes from the middle of a lattice, with memory for their potential.
 template <class T>
 class HostPlanes {
  public:
@@ -33,7 +33,7 @@ class HostPlanes {
 
   [[nodiscard]] double points() const { return static_cast<double>(potential_.size()); }
   [[nodiscard]] std::int64_t plane_count() const { return planes_.plane_count; }
-  /// Of the whole lattice.
+  /// Returns the points of these planes as a part of the whole lattice's points.
   [[nodiscard]] double part() const { return points() / static_cast<double>(problem_.points()); }
   void poison() { std::fill(potential_.begin(), potential_.end(), std::numeric_limits<T>::quiet_NaN()); }
   [[nodiscard]] Judgement judge() const { return judge_potential<T>(problem_.charges(), planes_, potential_, {}); }
@@ -79,7 +79,7 @@ Step eigen_step(const std::shared_ptr<HostPlanes<T>>& planes) {
   return step;
 }
 
-/// The one place that calls the cpu backend.
+/// Calls the cpu backend; the only place that does.
 template <class T>
 Step backend_step(const std::shared_ptr<HostPlanes<T>>& planes, const DirectSumKernels& lanes, unsigned threads) {
   const std::shared_ptr<Potential> backend = make_cpu_potential(threads, lanes);

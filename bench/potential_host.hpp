@@ -1,4 +1,4 @@
-// The host's steps for potentials: what a user would write instead of the cpu backend, then that backend.
+// Steps on the host for potentials: code that a user could write instead of the cpu backend, then that backend.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@
 
 namespace smallbatch {
 
-/// V at the points of some planes of a lattice, an Eigen array expression over all charges for each point, on one
-/// thread. x, y, z relative to the lattice's origin. bench/eigen_rsqrt_baseline.cpp, compiled for the machine that it
-/// is built on.
+/// Charges as potential_by_eigen() takes them; x, y and z are relative to the lattice's origin. The function computes V
+/// at the points of some planes, on one thread, with an Eigen array expression over all charges for each point. It is
+/// in bench/eigen_rsqrt_baseline.cpp, which is compiled for the machine it is built on.
 template <class T>
 struct HostCharges {
   std::int64_t count = 0;
@@ -20,11 +20,11 @@ struct HostCharges {
 void potential_by_eigen(const HostCharges<float>& charges, const LatticeBatch& planes, float* potential);
 void potential_by_eigen(const HostCharges<double>& charges, const LatticeBatch& planes, double* potential);
 
-/// Eigen's row and the cpu backend's fastest instruction set, both on one thread, on `planes` planes from the middle of
-/// the cubic lattice: the first rows of a ladder for all of it, with the same charges.
+/// First rows of a ladder for a cubic lattice: Eigen, and the fastest instruction set of the cpu backend. Both run on
+/// one thread, on `planes` planes from the middle of the lattice, with all charges.
 std::vector<Step> host_potential_steps(std::int64_t edge, std::int64_t charges, std::int64_t planes);
 
-/// The ladder of these planes: Eigen, the cpu backend by instruction set, then by threads.
+/// Ladder for these planes: Eigen, then the cpu backend by instruction set and by number of threads.
 template <class T>
 Ladder host_potential_ladder(std::int64_t edge, std::int64_t charges, std::int64_t planes);
 

@@ -14,7 +14,7 @@ namespace smallbatch {
 
 namespace {
 
-/// What the sums of 16384 terms in single precision leave of the steps that promise no bound, and some room.
+/// Limit of the relative L2 error for steps without a bound. Sums of 16384 terms in single precision stay below it.
 constexpr double l2_limit = 1e-5;
 
 using Problem = std::shared_ptr<const DevicePotentialProblem>;
@@ -28,7 +28,7 @@ std::string cubic_title(std::int64_t edge, std::int64_t charges) {
   return std::to_string(edge) + "^3 lattice, " + std::to_string(charges) + " charges";
 }
 
-/// A ladder without steps.
+/// Returns a ladder without steps.
 Ladder empty_ladder(const Problem& problem, std::string title) {
   const bool with_field = problem->result.field != nullptr;
   Ladder ladder;

@@ -1,4 +1,4 @@
-// The ladders of potentials on lattices, single precision: what S2 measures, from a host to production.
+// The ladders of potentials on lattices in single precision, from the host to production.
 #pragma once
 
 #include <cstdint>
@@ -7,16 +7,16 @@
 
 namespace smallbatch {
 
-/// Every step from a host to production: random charges in a cubic lattice with `edge` points an axis.
+/// Ladder of all steps from the host to production. Random charges lie in a cubic lattice with `edge` points per axis.
 Ladder potential_ladder(std::int64_t edge, std::int64_t charges);
 
-/// The production call for the potential, and for potential and field.
+/// Ladder of the production calls for the potential alone, and for potential and field.
 Ladder field_ladder(std::int64_t edge, std::int64_t charges);
 
-/// The production call alone, on such a lattice.
+/// Ladder of the production call alone, on a cubic lattice.
 Ladder production_potential_ladder(std::int64_t edge, std::int64_t charges);
 
-/// The production call alone, on `count` lattices with `least` to `most` charges each, in one launch.
+/// Ladder of the production call alone, on `count` lattices with `least` to `most` charges each, in one launch.
 Ladder ragged_potential_ladder(std::int64_t count, std::int64_t edge, std::int64_t least, std::int64_t most);
 
 }  // namespace smallbatch

@@ -17,7 +17,7 @@ template <class V>
 V* upload(DeviceMemory& memory, const V* values, std::int64_t count) {
   V* const to = memory.reserve<V>(static_cast<std::size_t>(count));
   check(cudaMemcpy(to, values, static_cast<std::size_t>(count) * sizeof(V), cudaMemcpyHostToDevice));
-  check(cudaDeviceSynchronize());  // a small copy may end after the call, and streams do not wait for it
+  check(cudaDeviceSynchronize());  // a small copy may still run after the call; streams do not wait for it
   return to;
 }
 
@@ -27,7 +27,7 @@ std::vector<float> download(const float* from, std::int64_t count) {
   return values;
 }
 
-/// What was found at the targets so far.
+/// Errors at the targets so far.
 struct Errors {
   double worst = 0, squares = 0, squares_of_values = 0;
 
@@ -86,7 +86,7 @@ DevicePotentialProblem::DevicePotentialProblem(const LatticeShape& lattice_shape
   result.potential = potential_.reserve<float>(static_cast<std::size_t>(points()));
   result.info = info_.reserve<std::int32_t>(static_cast<std::size_t>(count));
   if (with_field) result.field = field_.reserve<float>(3 * static_cast<std::size_t>(points()));
-  check(cudaDeviceSynchronize());  // the steps' streams do not wait for this one
+  check(cudaDeviceSynchronize());  // streams of the steps do not wait for the default stream
 }
 
 void DevicePotentialProblem::poison(cudaStream_t stream) const {
@@ -112,7 +112,7 @@ Judgement judge_potential(const ChargeBatch& charges, const LatticeBatch& lattic
 
   constexpr std::int64_t samples = 1000;
   const std::int64_t per_problem = lattice.plane_count * lattice.shape.plane_points();
-  const std::int64_t before = lattice.first_plane * lattice.shape.plane_points();  // in the whole lattice
+  const std::int64_t before = lattice.first_plane * lattice.shape.plane_points();  // points before these planes
   const auto all = static_cast<std::int64_t>(potential.size());
   const auto place_of = [&](std::int64_t sample) { return sample * (all - 1) / (samples - 1); };
   Errors of_potential, of_field;

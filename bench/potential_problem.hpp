@@ -1,5 +1,5 @@
-// The potentials that the ladders ask for: random charges in cubic lattices' boxes, on the host for the referee, on the
-// device for every step.
+// The problems of the ladders of potentials: random charges in the boxes of cubic lattices. Copies lie on the host for
+// the referee, and on the device for the steps.
 #pragma once
 
 #include <vector_types.h>
@@ -14,8 +14,8 @@
 
 namespace smallbatch {
 
-/// Lattices of one shape, their origins at 0, with points 0.5 angstrom apart, and problem p with charges[p] charges,
-/// uniform in the lattice's box.
+/// Lattices of one shape, with origin 0 and points 0.5 angstrom apart. Problem p has charges[p] charges, uniformly
+/// distributed in the lattice's box.
 class PotentialProblem {
  public:
   PotentialProblem(const LatticeShape& lattice_shape, const std::vector<std::int64_t>& charges);
@@ -37,28 +37,28 @@ class PotentialProblem {
   std::vector<double> position_, charge_, origins_, spacings_;
 };
 
-/// The same on the device, with room for the results.
+/// A PotentialProblem with copies of its arrays on the device, and memory for the results.
 class DevicePotentialProblem : public PotentialProblem {
  public:
   DevicePotentialProblem(const LatticeShape& lattice_shape, const std::vector<std::int64_t>& charges, bool with_field);
 
   ChargeBatch device_charges;
   LatticeBatch device_lattice;
-  PotentialResult<float> result;           ///< field is null where none is wanted
+  PotentialResult<float> result;           ///< field is null if it is not wanted
   const float4* single_charges = nullptr;  ///< (charge_count): x, y, z relative to the origin, and q
 
   /// Fills potential and field with NaN.
   void poison(cudaStream_t stream) const;
 
-  /// Of the potential, and of the field where `with_field`.
+  /// Judges the potential, and the field if `with_field`.
   [[nodiscard]] Judgement judge(bool with_field) const;
 
  private:
   DeviceMemory offset_, position_, charge_, single_, origin_, spacing_, potential_, info_, field_;
 };
 
-/// The referee's judgement of about 1000 targets spread over all problems; infinite where any number is not finite.
-/// All in host memory; `field` is empty where none is judged.
+/// Judges about 1000 targets spread over all problems by the referee. The error is infinite if any number is not
+/// finite. All arrays lie in host memory. `field` is empty if it is not judged.
 template <class T>
 Judgement judge_potential(const ChargeBatch& charges, const LatticeBatch& lattice, std::span<const T> potential,
                           std::span<const T> field);

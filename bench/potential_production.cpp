@@ -6,7 +6,7 @@ namespace smallbatch {
 
 namespace {
 
-/// direct_sum. The one place that calls production.
+/// Calls direct_sum, the production launch; the only place that does.
 class Production {
  public:
   Production(std::shared_ptr<const DevicePotentialProblem> problem, bool with_field)

@@ -1,4 +1,4 @@
-// The production call, as the last step of the potential's ladders.
+// The production call, as the last step of the ladders of potentials.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace smallbatch {
 
-/// Potentials alone, or with the field in the same launch.
+/// Returns the step for potentials alone, or for potential and field in one launch.
 Step production_potential_step(const std::shared_ptr<const DevicePotentialProblem>& problem, bool with_field);
 
 }  // namespace smallbatch

@@ -1,12 +1,12 @@
-// The sum of an array, a tree in each block, after J. Cheng, M. Grossman, T. McKercher, "Professional CUDA C
-// Programming" (2014), sections 3.4 and 3.5, and M. Harris, "Optimizing parallel reduction in CUDA" (2007): block b of
-// 512 threads sums a part of the values in place, in global memory, and leaves
-//     sums_b = sum of part b;
-// another launch, the same for all steps, adds those up.
+// The sum of an array, by a tree in each block. The steps follow J. Cheng, M. Grossman, T. McKercher, "Professional
+// CUDA C Programming" (2014), sections 3.4 and 3.5, and M. Harris, "Optimizing parallel reduction in CUDA" (2007).
+// Block b of 512 threads sums a part of the values in place, in global memory, and stores
+//     sums_b = sum of part b.
+// Another launch adds these sums; all steps share it.
 //
-// Their last warp goes without a barrier: it adds through a volatile pointer, and counts on its lanes to run in
-// lock-step. Since Volta each lane has a program counter of its own, and nothing holds a lane back from reading what
-// another has yet to write: a race. Here a __syncwarp() stands between reading and writing.
+// In these sources the last warp has no barrier. It adds through a volatile pointer, and relies on its lanes to run in
+// lock-step. Since Volta each lane has its own program counter. So a lane may read a value before another lane writes
+// it: a race. Here a __syncwarp() separates reading from writing.
 #include <algorithm>
 
 #include "bench/reduce_steps.hpp"
@@ -19,18 +19,18 @@ namespace {
 constexpr int threads = 512, warp_lanes = 32;
 constexpr unsigned whole_warp = 0xffffffffU;
 
-/// A block's part, as the tree sees it: value `t` is thread t's, the first `count` are there.
+/// Part of the values that a block sums. Value `t` belongs to thread t; only the first `count` exist.
 struct Part {
   float* value;
   int count;
 
-  /// value t += value t + distance.
+  /// Adds value t + distance to value t.
   __device__ void add(int t, int distance) const {
     if (t + distance < count) value[t] += value[t + distance];
   }
 };
 
-/// The values of block b where each thread has `Each`.
+/// Returns the part of this block, if each thread has `Each` values.
 template <int Each>
 __device__ Part part_of(float* values, std::int64_t count) {
   const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * (Each * threads);
@@ -41,7 +41,7 @@ __global__ void neighboured_divergent(float* values, std::int64_t count, float* 
   const Part part = part_of<1>(values, count);
   for (int distance = 1; distance < threads; distance *= 2) {
     if (threadIdx.x % (2 * distance) == 0) part.add(threadIdx.x, distance);
-    __syncthreads();  // these sums are there
+    __syncthreads();  // these sums are stored
   }
   if (threadIdx.x == 0) sums[blockIdx.x] = part.value[0];
 }
@@ -50,12 +50,12 @@ __global__ void neighboured(float* values, std::int64_t count, float* sums) {
   const Part part = part_of<1>(values, count);
   for (int distance = 1; distance < threads; distance *= 2) {
     part.add(2 * distance * static_cast<int>(threadIdx.x), distance);
-    __syncthreads();  // these sums are there
+    __syncthreads();  // these sums are stored
   }
   if (threadIdx.x == 0) sums[blockIdx.x] = part.value[0];
 }
 
-/// Thread t takes its values of `Each` parts; what follows is a tree over one.
+/// Adds `Each` parts: thread t adds its values of all parts. A tree over one part then follows.
 template <int Each>
 __device__ Part add_parts(float* values, std::int64_t count) {
   const Part part = part_of<Each>(values, count);
@@ -66,16 +66,16 @@ __device__ Part add_parts(float* values, std::int64_t count) {
     for (int i = 0; i < Each; ++i)
       if (first + i * threads < count) sum += values[first + i * threads];
     if (first < count) values[first] = sum;
-    __syncthreads();  // all parts are in this one
+    __syncthreads();  // the sums of all parts are stored
   }
   return part;
 }
 
-/// Halves what is left, the upper half added to the lower one, while it is longer than `last`.
+/// Adds the upper half of the values to the lower half. Repeats until `last` values are left.
 __device__ void halve(const Part& part, int last) {
   for (int distance = threads / 2; distance >= last; distance /= 2) {
     if (threadIdx.x < distance) part.add(threadIdx.x, distance);
-    __syncthreads();  // these sums are there
+    __syncthreads();  // these sums are stored
   }
 }
 
@@ -86,7 +86,7 @@ __global__ void interleaved(float* values, std::int64_t count, float* sums) {
   if (threadIdx.x == 0) sums[blockIdx.x] = part.value[0];
 }
 
-/// The first warp adds 64 values up. Every lane takes part in all additions, those too that lead nowhere.
+/// Adds 64 values in the first warp. Every lane takes part in all additions, even if their results are not used.
 __device__ void add_last_warp(const Part& part) {
   const int lane = threadIdx.x;
 #pragma unroll
@@ -94,7 +94,7 @@ __device__ void add_last_warp(const Part& part) {
     const float below = lane + distance < part.count ? part.value[lane + distance] : 0;
     __syncwarp();  // every lane has read before one writes
     if (lane < part.count) part.value[lane] += below;
-    __syncwarp();  // these sums are there
+    __syncwarp();  // these sums are stored
   }
 }
 
@@ -106,12 +106,12 @@ __global__ void last_warp_unrolled(float* values, std::int64_t count, float* sum
   if (threadIdx.x == 0) sums[blockIdx.x] = part.value[0];
 }
 
-/// The whole tree without a loop, for blocks of up to 1024 threads: `size` known when it runs, or when it is compiled.
+/// The whole tree without a loop, for blocks of up to 1024 threads. `size` is a run-time or a compile-time constant.
 __device__ __forceinline__ void add_tree(const Part& part, int size) {
 #pragma unroll
   for (int distance = 512; distance > warp_lanes; distance /= 2) {
     if (size >= 2 * distance && threadIdx.x < distance) part.add(threadIdx.x, distance);
-    __syncthreads();  // these sums are there
+    __syncthreads();  // these sums are stored
   }
   if (threadIdx.x < warp_lanes) add_last_warp(part);
 }
@@ -130,7 +130,7 @@ __global__ void block_size_compiled_in(float* values, std::int64_t count, float*
   if (threadIdx.x == 0) sums[blockIdx.x] = part.value[0];
 }
 
-/// As many blocks as fill the device walk over words of 16 bytes, eight in flight; shuffles in place of memory.
+/// As many blocks as fill the device walk over words of 16 bytes, with eight in flight. Shuffles replace memory.
 constexpr int stride_threads = 256, words_in_flight = 8;
 __global__ void __launch_bounds__(stride_threads)
     grid_stride_words(const float* values, std::int64_t count, float* sums) {
@@ -151,7 +151,7 @@ __global__ void __launch_bounds__(stride_threads)
 #pragma unroll
   for (int distance = warp_lanes / 2; distance > 0; distance /= 2) sum += __shfl_down_sync(whole_warp, sum, distance);
   if (threadIdx.x % warp_lanes == 0) of_warp[threadIdx.x / warp_lanes] = sum;
-  __syncthreads();  // the sums of all warps are there
+  __syncthreads();  // the sums of all warps are stored
   if (threadIdx.x > 0) return;
   sum = 0;
 #pragma unroll

@@ -16,11 +16,11 @@ namespace smallbatch {
 
 namespace {
 
-/// The values, room for what steps make of them, and what they must find.
+/// The values, memory for the results of steps, and the expected sum.
 class ValuesToSum {
  public:
   explicit ValuesToSum(std::int64_t values_there) : count(values_there) {
-    constexpr std::int64_t least_part = 512, most_blocks_that_stay = 4096;  // of the steps by blocks
+    constexpr std::int64_t least_part = 512, most_blocks_that_stay = 4096;  // limits of the steps by blocks
     const auto all = static_cast<std::size_t>(count);
     values = memory_values_.reserve<float>(all);
     overwritten = memory_overwritten_.reserve<float>(all);
@@ -38,19 +38,19 @@ class ValuesToSum {
       sum += of_piece;
     });
     expected_ = static_cast<double>(sum);
-    check(cudaDeviceSynchronize());  // the steps' streams do not wait for this one
+    check(cudaDeviceSynchronize());  // streams of the steps do not wait for the default stream
   }
 
   void poison(cudaStream_t stream) const {
     check(cudaMemsetAsync(result_, 0xff, sizeof(double), stream));
     check(cudaMemsetAsync(sums, 0xff, room_for_sums_ * sizeof(float), stream));
   }
-  /// For a step that overwrites them.
+  /// Copies the values for a step that overwrites them.
   void copy_values(cudaStream_t stream) const {
     const auto bytes = static_cast<std::size_t>(count) * sizeof(float);
     check(cudaMemcpyAsync(overwritten, values, bytes, cudaMemcpyDeviceToDevice, stream));
   }
-  /// The one place that calls production.
+  /// Calls production; the only place that does.
   void reduce(Accumulation accumulation, const float* from, std::int64_t numbers, cudaStream_t stream,
               unsigned blocks = 0) const {
     check(launch_reduction<float>(Reduction::sum, accumulation, from, nullptr, numbers, result_, workspace_, stream,
@@ -63,7 +63,7 @@ class ValuesToSum {
   }
 
   const std::int64_t count;
-  float *values, *overwritten, *sums;  ///< sums: of blocks
+  float *values, *overwritten, *sums;  ///< `sums`: one for each block
 
  private:
   DeviceMemory memory_values_, memory_overwritten_, memory_sums_, memory_result_, memory_workspace_;
@@ -131,8 +131,8 @@ Ladder reduce_ladder(std::int64_t count) {
   Ladder ladder = empty_ladder(problem);
   ladder.title = "From naive to production: " + ladder.title;
   ladder.note =
-      "Whole numbers, of which every sum is exact: a step is right or wrong. The steps between leave a sum for each "
-      "block, which production's kernel adds up, the second one of each.";
+      "Values are whole numbers with exact sums, so a step is right or wrong. Steps between the first and production "
+      "have two kernels: their own leaves a sum for each block, and production's adds these.";
   ladder.steps = {vendor_step(problem)};
   for (const ReduceStep& step : reduce_steps_by_blocks()) ladder.steps.push_back(step_by_blocks(problem, step));
   ladder.steps.push_back(production_step(

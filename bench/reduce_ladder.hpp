@@ -1,4 +1,4 @@
-// The ladder of reductions: the sum of an array in single precision.
+// The ladders of reductions: the sum of an array in single precision.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,10 @@
 
 namespace smallbatch {
 
-/// Every step from naive to production.
+/// Ladder of all steps from naive to production.
 Ladder reduce_ladder(std::int64_t count);
 
-/// Production beside the vendor's library alone.
+/// Ladder of the vendor's library and production alone.
 Ladder reduce_comparison(std::int64_t count);
 
 }  // namespace smallbatch

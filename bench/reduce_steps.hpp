@@ -14,14 +14,14 @@ struct ReduceStep {
   const char* name;
   const char* idea;
   bool in_place;  ///< overwrites the values
-  /// Leaves sums of parts of the values in `sums`, one from each block, and returns how many. Asynchronous on `stream`.
+  /// Stores one sum per block in `sums`, and returns the number of blocks. Asynchronous on `stream`.
   std::int64_t (*launch)(float* values, std::int64_t count, float* sums, cudaStream_t stream);
 };
 
-/// A tree in each block; bench/reduce_by_blocks.cu.
+/// Steps with a tree in each block; bench/reduce_by_blocks.cu.
 std::vector<ReduceStep> reduce_steps_by_blocks();
 
-/// The vendor's library: the sum of the values in *sum; bench/reduce_peer.cu.
+/// Step that stores the sum by the vendor's library in *sum; bench/reduce_peer.cu.
 Step reduce_peer(const float* values, std::int64_t count, float* sum);
 
 }  // namespace smallbatch

@@ -1,7 +1,7 @@
-// What plain streams reach: the ceiling for anything that must move its data through device memory once.
+// The rate of plain streams. This is the upper limit for code that moves its data through device memory once.
 //
-// Every thread moves 16-byte words. Which number of loads in flight and which number of blocks is best differs between
-// devices, so several are tried and the best counts; for the copy also the runtime's own.
+// Every thread moves 16-byte words. The best number of loads in flight and the best number of blocks differ between
+// devices. So several are tried, and the best counts. The copy also tries the runtime's own copy.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -17,8 +17,8 @@ namespace {
 constexpr std::int64_t words = std::int64_t{1} << 28;  // of 16 bytes: 4 GiB, far beyond the caches
 constexpr int threads = 256;
 
-/// Blocks stride over tiles of `Loads` words per thread. The union of all bits is stored only if it is a value that the
-/// data cannot give.
+/// Blocks stride over tiles of `Loads` words per thread. The union of all bits is stored only for a value that the data
+/// cannot give, so that the compiler keeps the loads.
 template <int Loads>
 __global__ void read_stream(const uint4* data, unsigned* never) {
   constexpr int tile = threads * Loads;
@@ -57,7 +57,7 @@ struct Fill {
 
 using Stream16 = std::function<void(cudaStream_t, unsigned blocks)>;
 
-/// The two streams with `Loads` words of 16 bytes in flight per thread.
+/// Measures both streams with `Loads` words of 16 bytes in flight per thread.
 template <int Loads>
 void try_loads(const uint4* from, uint4* to, unsigned* never, const std::vector<unsigned>& grids,
                const std::function<double(double, std::function<void(cudaStream_t)>)>& rate, Roofline& best) {

@@ -22,7 +22,7 @@ namespace smallbatch {
 namespace {
 
 constexpr float factor = 3;
-constexpr std::int64_t at_host = 64;  // the host's part of the device's work
+constexpr std::int64_t at_host = 64;  // the host does one part in 64 of the device's work
 
 struct Doubled {
   const float* x;
@@ -30,14 +30,14 @@ struct Doubled {
   constexpr void operator()(std::int64_t i) const { y[i] = 2 * x[i]; }
 };
 
-/// Whole numbers x and y = 2 x, so that a x + y is exact: 5 x.
+/// Whole numbers x and y = 2 x, so that a x + y = 5 x is exact.
 class Vectors {
  public:
   explicit Vectors(std::int64_t values) : count(values), numbers_(values) {
     x = memory_x_.reserve<float>(static_cast<std::size_t>(count));
     y = memory_y_.reserve<float>(static_cast<std::size_t>(count));
     check(launch_for_each_index(count, StoreNumbers{numbers_, x}, cudaStreamLegacy));
-    check(cudaDeviceSynchronize());  // the steps' streams do not wait for this one
+    check(cudaDeviceSynchronize());  // streams of the steps do not wait for the default stream
     host_x_.resize(static_cast<std::size_t>(host_count()));
     host_y_.resize(host_x_.size());
     for_each_index(host_count(), StoreNumbers{numbers_, host_x_.data()});
@@ -64,7 +64,7 @@ class Vectors {
   float *x, *y;
 
  private:
-  /// All of them, which takes all cores some time.
+  /// Judges all values, on all cores.
   [[nodiscard]] Judgement judge(const std::vector<float>& found) const {
     std::atomic<bool> right{true};
     for_each_index_on_threads(static_cast<std::int64_t>(found.size()), 1 << 16, 0, [&](std::int64_t i) {

@@ -1,4 +1,4 @@
-// y_i = a x_i + y_i, the example of element-wise functors: the same on the device and on the host.
+// y_i = a x_i + y_i, the example of element-wise functors. One functor works on the device and on the host.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ struct Saxpy {
   constexpr void operator()(std::int64_t i) const { y[i] = a * x[i] + y[i]; }
 };
 
-/// Four neighbours at a time, by loads and stores of 16 bytes: index k is that of values 4 k .. 4 k + 3, of which
-/// `count` are there. x and y are aligned to 16 bytes.
+/// Computes four neighbours at a time, by loads and stores of 16 bytes. Index k stands for values 4 k .. 4 k + 3; only
+/// the first `count` values exist. x and y are aligned to 16 bytes.
 struct SaxpyOfFour {
   struct alignas(16) Four {
     float value[4];
@@ -35,7 +35,7 @@ struct SaxpyOfFour {
   }
 };
 
-/// From the vendor's library to the loop, on the device, and the same loop on the host.
+/// Ladder of the vendor's library and our loops on the device, and the loop on the host.
 Ladder saxpy_ladder(std::int64_t count);
 
 }  // namespace smallbatch

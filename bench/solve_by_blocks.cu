@@ -1,9 +1,12 @@
-// Gauss-Jordan on a block per system, after V. Volkov, "Unrolling parallel loops" (2011), whose right-hand side is
-// carried along here. Step k eliminates the unknown k from all other equations:
-//     a_ij -= (a_ik / a_kk) a_kj     for i != k, j > k;     b_i -= (a_ik / a_kk) b_k;     at the end x_i = b_i / a_ii
+// Gauss-Jordan with a block per system, after V. Volkov, "Unrolling parallel loops" (2011). Here the right-hand side is
+// carried along. Step k eliminates the unknown k from all other equations:
 //
-// Thread (x, y) <-> column x of A, rows Rows y .. Rows y + Rows - 1. The fewer threads share a system, the more work
-// each does per operand that it fetches and per barrier, and the more systems share a multiprocessor.
+//     a_ij -= (a_ik / a_kk) a_kj     for i != k, j > k;     b_i -= (a_ik / a_kk) b_k
+//
+// The solution is x_i = b_i / a_ii.
+//
+// Thread (x, y) has column x of A, rows Rows y .. Rows y + Rows - 1. If fewer threads share a system, each does more
+// work per fetched operand and per barrier. More systems then share a multiprocessor.
 #include "bench/solve_steps.hpp"
 
 namespace smallbatch {
@@ -12,11 +15,11 @@ namespace {
 
 constexpr int n = 32;
 
-/// A and b stay in shared memory; every operand is fetched from there. Nothing that a step reads is written in it, so
-/// one barrier per step is enough: column k is left as it is, and the thread of column k does b instead.
+/// A and b stay in shared memory, and every operand is fetched from there. A step writes nothing that it reads, so one
+/// barrier per step is enough. Column k stays as it is; the thread of column k updates b instead.
 template <class T, int Rows>
 __global__ void __launch_bounds__(n* n / Rows) in_shared_memory(const T* a, const T* b, T* x) {
-  __shared__ T s[n][n + 1];  // shared: rows of A, b in the last column
+  __shared__ T s[n][n + 1];  // rows of A, with b in the last column
   const std::int64_t system = blockIdx.x;
   const int column = threadIdx.x, first = Rows * threadIdx.y;
 #pragma unroll
@@ -37,8 +40,8 @@ __global__ void __launch_bounds__(n* n / Rows) in_shared_memory(const T* a, cons
   if (threadIdx.y == 0) x[system * n + column] = s[column][n] / s[column][column];
 }
 
-/// Each thread's part of A in registers; only row k and column k pass through shared memory. The first warp carries b,
-/// one row per lane.
+/// Each thread keeps its part of A in registers. Only row k and column k pass through shared memory. The first warp
+/// keeps b, one row per lane.
 template <class T, int Rows>
 __global__ void __launch_bounds__(n* n / Rows) in_registers(const T* a, const T* b, T* x) {
   __shared__ T pivot_row[2][n + 1];  // shared, for even and odd steps: row k, b_k
@@ -57,7 +60,7 @@ __global__ void __launch_bounds__(n* n / Rows) in_registers(const T* a, const T*
     if (column == k)
 #pragma unroll
       for (int u = 0; u < Rows; ++u) of_column[first + u] = local[u];
-    __syncthreads();  // row and column k are there; step k-1 no longer reads the place where k+1 goes
+    __syncthreads();  // row and column k are stored; step k-1 no longer reads the place of k+1
     const T inverse = 1 / row[k], pivot = row[column];
 #pragma unroll
     for (int u = 0; u < Rows; ++u)

@@ -1,9 +1,10 @@
-// Gauss-Jordan with whole rows in the registers of lanes that never wait for another warp. As in solve_by_blocks.cu,
-// with the division at the end: an equation's own factor is 0, so no lane branches. A block is one warp.
+// Gauss-Jordan with whole rows in the registers of lanes that never wait for another warp. The elimination is that of
+// solve_by_blocks.cu, with the division at the end. An equation's own factor is 0, so no lane branches. A block is one
+// warp.
 //
-// A lane owns `Rows` neighbouring rows of a system, so 32 / Rows lanes share it and a warp holds `Rows` systems. A is
-// symmetric, so lanes that load columns (which is coalesced) own rows; and so is the part of it that is not yet
-// eliminated, so column k is the pivot row.
+// A lane owns `Rows` neighbouring rows of a system. So 32 / Rows lanes share a system, and a warp holds `Rows` systems.
+// A is symmetric, so lanes that load columns (which is coalesced) own rows. The part of A that is not yet eliminated is
+// symmetric too, so column k is the pivot row.
 #include <cuda_pipeline.h>
 
 #include <algorithm>
@@ -19,7 +20,8 @@ constexpr int n = 32;
 constexpr int warp_lanes = 32;
 constexpr unsigned whole_warp = 0xffffffffU;
 
-/// 1/v to the last bit or the one before it, without the branch of `/` for what pivots of sane systems never are.
+/// Returns 1/v, exact or with a wrong last bit. It lacks the branch of `/` for extreme values, which pivots of sane
+/// systems never have.
 __device__ __forceinline__ float reciprocal(float v) {
   float y;
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(v));
@@ -33,13 +35,13 @@ __device__ __forceinline__ double reciprocal(double v) {
   return fma(y, fma(-v, y, 1.0), y);
 }
 
-/// Count numbers that are loaded and stored at once, 16 bytes at most.
+/// `Count` numbers that are loaded and stored at once, at most 16 bytes.
 template <class T, int Count>
 struct alignas(sizeof(T) * Count) Vector {
   T value[Count];
 };
 
-/// A lane per row; the pivot row is fetched from the registers of lane k, one shuffle per element.
+/// Each lane has one row. It fetches the pivot row from the registers of lane k, one shuffle per element.
 template <class T>
 __global__ void __launch_bounds__(warp_lanes)
     by_shuffles(const T* __restrict__ a, const T* __restrict__ b, T* __restrict__ x) {
@@ -61,9 +63,8 @@ __global__ void __launch_bounds__(warp_lanes)
   x[system * n + lane] = rhs * reciprocal(diagonal);
 }
 
-/// What the lanes of a system tell each other: for even and odd steps the pivot column and the pivot's right-hand side;
-/// and the reciprocal pivots, for the division at the end. (In registers these would all be kept, and others be
-/// spilled.)
+/// Data that the lanes of a system share. The pivot column and the pivot's right-hand side have a place for even and
+/// one for odd steps. The reciprocal pivots are for the division at the end; in registers they would cause spills.
 template <class T>
 struct alignas(16) Published {
   T column[2][n];
@@ -71,8 +72,9 @@ struct alignas(16) Published {
   T inverse[n];
 };
 
-/// Eliminates the lane's rows and stores its part of x. published: shared, of the lane's system.
-/// Column k + 1 is finished and published before the rest of step k, which hides the wait for it. The whole warp calls.
+/// Eliminates the lane's rows and stores its part of x. `published` is in shared memory and belongs to the lane's
+/// system. Column k + 1 is finished and published before the rest of step k, which hides the wait for it. The whole
+/// warp calls.
 template <class T, int Rows>
 __device__ __forceinline__ void eliminate(T (&row)[Rows][n], T (&rhs)[Rows], int lane, Published<T>& published, T* x) {
   constexpr int piece = 16 / sizeof(T);  // numbers per shared load
@@ -87,7 +89,7 @@ __device__ __forceinline__ void eliminate(T (&row)[Rows][n], T (&rhs)[Rows], int
   publish(0);
 #pragma unroll
   for (int k = 0; k < n; ++k) {
-    __syncwarp();  // column k is published; all lanes have read column k-1, whose place column k+1 takes
+    __syncwarp();  // column k is published; all lanes have read column k-1, which column k+1 replaces
     const T* column = published.column[k % 2];
     const T inverse = reciprocal(column[k]);
     published.inverse[k] = inverse;
@@ -115,20 +117,21 @@ __device__ __forceinline__ void eliminate(T (&row)[Rows][n], T (&rhs)[Rows], int
   Own answer;
 #pragma unroll
   for (int u = 0; u < Rows; ++u)
-    answer.value[u] = rhs[u] * published.inverse[Rows * lane + u];  // the lane's own stores
+    answer.value[u] = rhs[u] * published.inverse[Rows * lane + u];  // this lane stored these reciprocals itself
   *reinterpret_cast<Own*>(x + Rows * lane) = answer;
 }
 
-/// The pivot column goes through shared memory, from where a load of 16 bytes brings it to all lanes: one broadcast
+/// The pivot column passes through shared memory. A load of 16 bytes brings its numbers to all lanes. One broadcast
 /// feeds `Rows` multiply-adds per lane and number.
 template <class T, int Rows, int BlocksPerMultiprocessor>
 __global__ void __launch_bounds__(warp_lanes, BlocksPerMultiprocessor)
     by_broadcasts(const T* __restrict__ a, const T* __restrict__ b, T* __restrict__ x, unsigned count) {
   constexpr int lanes = n / Rows;
-  __shared__ Published<T> published[Rows];  // shared: of each system
+  __shared__ Published<T> published[Rows];  // shared memory, one for each system
   const unsigned group = threadIdx.x / lanes, lane = threadIdx.x % lanes;
-  const unsigned system = min(blockIdx.x * Rows + group, count - 1);  // beyond the end the last one is solved again
-  T row[Rows][n], rhs[Rows];                                          // registers: the lane's rows of A and b
+  const unsigned system =
+      min(blockIdx.x * Rows + group, count - 1);  // groups beyond the end solve the last system again
+  T row[Rows][n], rhs[Rows];                      // registers: the lane's rows of A and b
   using Own = Vector<T, Rows>;
 #pragma unroll
   for (int j = 0; j < n; ++j) {
@@ -142,15 +145,16 @@ __global__ void __launch_bounds__(warp_lanes, BlocksPerMultiprocessor)
   eliminate<T, Rows>(row, rhs, lane, published[group], x + std::size_t{system} * n);
 }
 
-/// The same on blocks that stay: each copies its next systems into shared memory while it works on these. Every lane
-/// copies what it will load itself, so it need not wait for the others.
+/// by_broadcasts with blocks that stay on the device. Each block copies its next systems into shared memory while it
+/// works on the current ones. Every lane copies the numbers that it will load itself, so it need not wait for other
+/// lanes.
 template <class T, int Rows, int BlocksPerMultiprocessor>
 __global__ void __launch_bounds__(warp_lanes, BlocksPerMultiprocessor)
     by_broadcasts_prefetched(const T* __restrict__ a, const T* __restrict__ b, T* __restrict__ x, unsigned count) {
   constexpr int lanes = n / Rows;
   using Own = Vector<T, Rows>;
-  __shared__ Published<T> published[Rows];  // shared: of each system
-  __shared__ Own next[n + 1][warp_lanes];   // shared: the rows that each lane owns next, then b
+  __shared__ Published<T> published[Rows];  // shared memory, one for each system
+  __shared__ Own next[n + 1][warp_lanes];   // shared memory: each lane's next rows, then b
   const unsigned group = threadIdx.x / lanes, lane = threadIdx.x % lanes;
   const unsigned step = gridDim.x * Rows;
   auto system_at = [&](unsigned first) { return std::size_t{min(first + group, count - 1)}; };
@@ -176,7 +180,7 @@ __global__ void __launch_bounds__(warp_lanes, BlocksPerMultiprocessor)
     for (int u = 0; u < Rows; ++u) rhs[u] = next[n][threadIdx.x].value[u];
     if (first + step < count) fetch(first + step);
     eliminate<T, Rows>(row, rhs, lane, published[group], x + system_at(first) * n);
-    __syncwarp();  // the last step has been read; the next system takes its place
+    __syncwarp();  // all lanes have read the last step; the next system replaces it
   }
 }
 

@@ -1,5 +1,5 @@
-// Every row is checked before it is timed: the referee judges a sample of its solutions, and a row that is wrong is not
-// timed. Arrays begin at cache lines, for all rows alike.
+// The referee judges a sample of every row's solutions before the row is timed. A wrong row is not timed. All arrays
+// begin at cache lines, so that rows can be compared.
 #include "bench/solve_cpu_ladder.hpp"
 
 #include <algorithm>
@@ -45,9 +45,9 @@ struct Problem {
   }
   void poison() {
     std::fill(x.begin(), x.end(), std::numeric_limits<T>::quiet_NaN());
-    std::fill(info.begin(), info.end(), 0);  // Eigen's row writes none
+    std::fill(info.begin(), info.end(), 0);  // Eigen's row writes no info
   }
-  /// Largest ratio of the referee's sample over its limit; above 1 is wrong.
+  /// Returns the largest ratio of a sample over the referee's limit. Above 1 the row is wrong.
   [[nodiscard]] double error_over_bound() const {
     double worst = 0;
     constexpr std::int64_t sample = 31;
@@ -118,7 +118,7 @@ bool print_table() {
               hardware_threads(), usable_ldlt_kernels().front().name, repeats);
   std::printf("| step | idea | 10^6 systems/s | times row 0 | Gflop/s | error / bound | ms, lowest to highest |\n");
   std::printf("|---|---|---|---|---|---|---|\n");
-  constexpr double flops = n * n * n / 3.0 + 2.0 * n * n;  // of Cholesky's method and two triangular solves
+  constexpr double flops = n * n * n / 3.0 + 2.0 * n * n;  // Cholesky's method and two triangular solves
   bool all_right = true;
   double first = 0;
   for (const Row& row : rows_of(problem)) {
@@ -140,7 +140,7 @@ bool print_table() {
   return all_right;
 }
 
-/// 10^6 systems/s of production on one thread, as a cell.
+/// Returns a table cell with 10^6 systems/s of production on one thread.
 template <class T>
 std::string rate_cell(const SpdShape& shape, bool with_backward_error) {
   constexpr std::int64_t numbers = std::int64_t{1} << 23, samples = 50;

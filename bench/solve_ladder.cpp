@@ -11,7 +11,7 @@ namespace smallbatch {
 
 namespace {
 
-/// The one place that calls production.
+/// Calls production; the only place that does.
 template <class T>
 void launch_production(const Systems<T>& systems, SpdMethod method, Stored stored, cudaStream_t stream) {
   SpdOptions options;
@@ -62,7 +62,7 @@ std::vector<Step> production_steps(const std::shared_ptr<const Systems<T>>& syst
   return steps;
 }
 
-/// The two halves of a solution, one timed and the other not.
+/// The two halves of a solution: factor and substitute. Each step times one half.
 template <class T>
 std::vector<Step> factored_steps(const std::shared_ptr<const Systems<T>>& systems) {
   struct Factors {
@@ -114,7 +114,7 @@ std::string title_of(const SpdShape& shape, ScalarType type, std::int64_t batch)
          (type == ScalarType::float32 ? "float32" : "float64") + ", batch " + std::to_string(batch);
 }
 
-/// A ladder without steps.
+/// Returns a ladder without steps.
 template <class T>
 Ladder empty_ladder(const std::shared_ptr<const Systems<T>>& systems) {
   const SpdShape& shape = systems->shape;
@@ -200,7 +200,7 @@ Ladder solve_of_many_sizes(int n, int smallest, std::int64_t batch) {
   const std::shared_ptr<const Systems<T>> systems = std::make_shared<Systems<T>>(n, smallest, batch);
   Ladder ladder = empty_ladder(systems);
   ladder.title += ", sizes from " + std::to_string(smallest);
-  ladder.note = "Of each matrix the leading block counts, which is the system; what lies beyond is NaN.";
+  ladder.note = "A system is the leading block of its matrix; numbers beyond it are NaN.";
   ladder.flops = 0;
   ladder.steps = {automatic_step(systems), judged_step(systems)};
   return ladder;

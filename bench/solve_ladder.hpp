@@ -1,4 +1,4 @@
-// The ladders of the solvers: what S1 measures, from what the vendor's libraries offer to the production kernels.
+// The ladders of the solvers, from the vendor's libraries to the production kernels.
 #pragma once
 
 #include <cstdint>
@@ -8,24 +8,25 @@
 
 namespace smallbatch {
 
-/// Every step from naive to production: n = 32, one right-hand side, dense.
+/// Ladder of all steps from naive to production: n = 32, one right-hand side, dense.
 template <class T>
 Ladder solve_ladder(std::int64_t batch);
 
-/// The production methods beside the vendor's routines alone, for any shape.
+/// Ladder of the vendor's routines and the production methods alone, for any shape.
 template <class T>
 Ladder solve_comparison(const SpdShape& shape, std::int64_t batch);
 
-/// `automatic` with x alone, with the backward error, and with all that a run stores; `with_others` also beside
-/// Gauss-Jordan and the vendor's routines. The bytes that every step must move are those of A, and of its inverse.
+/// Ladder of `automatic` with three steps. They store x alone, x with its backward error, and all numbers that a run
+/// stores. The flag `with_others` adds Gauss-Jordan and the vendor's routines. Only the bytes of A, and of its inverse,
+/// count.
 template <class T>
 Ladder solve_of_size(const SpdShape& shape, std::int64_t batch, bool with_others);
 
-/// Systems of sizes from `smallest` to n in one batch.
+/// Ladder of systems with sizes from `smallest` to n in one batch.
 template <class T>
 Ladder solve_of_many_sizes(int n, int smallest, std::int64_t batch);
 
-/// What is called with few systems: one right-hand side, dense.
+/// Ladder for calls with few systems: one right-hand side, dense.
 template <class T>
 Ladder solve_call(int n, std::int64_t batch);
 

@@ -12,7 +12,7 @@ namespace smallbatch {
 
 namespace {
 
-/// to (count, columns, rows) = the transposes of from (count, rows, columns).
+/// Stores the transposes of `from` (count, rows, columns) in `to` (count, columns, rows).
 template <class T>
 struct TransposeEach {
   const T* from;
@@ -24,7 +24,7 @@ struct TransposeEach {
   }
 };
 
-/// ln det A = exponent * sum_k ln f_kk, of a triangular factor.
+/// Computes ln det A = exponent * sum_k ln f_kk from a triangular factor f.
 template <class T>
 struct LogDeterminant {
   const T* factor;
@@ -49,7 +49,7 @@ void check_vendor(cusolverStatus_t status) {
                              "). Its documentation says what that means");
 }
 
-/// The one of two routines that computes in T.
+/// Returns the routine that computes in T.
 template <class T, class Single, class Double>
 constexpr auto select(Single single, Double twice) {
   if constexpr (sizeof(T) == sizeof(float))
@@ -58,7 +58,7 @@ constexpr auto select(Single single, Double twice) {
     return twice;
 }
 
-/// Handles of both libraries, and arrays for what they overwrite.
+/// Handles of both libraries, and arrays that they overwrite.
 template <class T>
 class Vendor {
  public:
@@ -85,14 +85,14 @@ class Vendor {
   Vendor(const Vendor&) = delete;
   Vendor& operator=(const Vendor&) = delete;
 
-  /// A into the place of the factors.
+  /// Copies A to the place of the factors.
   void restore_matrices(cudaStream_t stream) const {
     check_vendor(cublasSetStream(cublas_, stream));
     check_vendor(cusolverDnSetStream(cusolver_, stream));
     const std::size_t bytes = static_cast<std::size_t>(count_) * matrix_size() * sizeof(T);
     check(cudaMemcpyAsync(factor_, systems_->dense_a, bytes, cudaMemcpyDeviceToDevice, stream));
   }
-  /// b by columns, and back; b by rows.
+  /// The next functions copy b by columns, copy x back by rows, and copy b by rows to the place of x.
   void columns_from_b(cudaStream_t stream) const { transpose(systems_->b, rhs_, n_, nrhs_, stream); }
   void x_from_columns(cudaStream_t stream) const { transpose(rhs_, systems_->x, nrhs_, n_, stream); }
   void x_from_b(cudaStream_t stream) const {
@@ -104,7 +104,7 @@ class Vendor {
                                 stream));
   }
 
-  // the routines, all enqueued on the stream of restore_matrices
+  // The routines below are enqueued on the stream of restore_matrices().
   void getrf() const {
     const auto routine = select<T>(cublasSgetrfBatched, cublasDgetrfBatched);
     check_vendor(routine(cublas_, n_, factors_, n_, nullptr, info_, count_));
@@ -130,7 +130,7 @@ class Vendor {
     const auto routine = select<T>(cusolverDnSpotrsBatched, cusolverDnDpotrsBatched);
     check_vendor(routine(cusolver_, CUBLAS_FILL_MODE_LOWER, n_, 1, factors_, n_, rhss_, n_, info_, count_));
   }
-  /// X^T L L^T = B^T. B (n, nrhs) by rows is B^T by columns.
+  /// Solves X^T L L^T = B^T. B (n, nrhs) by rows is B^T by columns.
   void trsm() const {
     const auto routine = select<T>(cublasStrsmBatched, cublasDtrsmBatched);
     const T one = 1;

@@ -1,4 +1,4 @@
-// What one would call instead of this library: the batched routines of cuBLAS and cuSOLVER, as steps of a ladder.
+// The batched routines of cuBLAS and cuSOLVER, which a user could call instead of this library, as steps of a ladder.
 #pragma once
 
 #include <memory>
@@ -9,11 +9,11 @@
 
 namespace smallbatch {
 
-/// The vendor's ways to do what the shape of `systems` asks for; only those that exist for it (cuSOLVER's batched
-/// solve takes one right-hand side, cuBLAS' batched inverse n <= 32).
+/// Returns the vendor's steps for the shape of `systems`. Not every routine takes every shape: cuSOLVER's batched solve
+/// takes one right-hand side, and cuBLAS' batched inverse takes n <= 32.
 ///
-/// They overwrite their input, want an array of pointers and, in part, right-hand sides by columns: restoring,
-/// unpacking and reordering is not timed.
+/// The routines overwrite their input, and need an array of pointers. Some need right-hand sides by columns. Restoring,
+/// unpacking and reordering are not timed.
 template <class T>
 std::vector<Step> vendor_steps(const std::shared_ptr<const Systems<T>>& systems);
 

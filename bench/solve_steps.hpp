@@ -1,5 +1,5 @@
-// The steps between naive and production for n = 32 and one right-hand side: Gauss-Jordan without pivoting, without
-// inspection of the input, without a status. Dense matrices, both triangles filled.
+// The steps between naive and production for n = 32 and one right-hand side. They do Gauss-Jordan without pivoting,
+// without inspection of the input, and without a status. Matrices are dense, with both triangles filled.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -13,15 +13,15 @@ template <class T>
 struct SolveStep {
   const char* name;
   const char* idea;
-  /// a (count, 32, 32), b and x (count, 32), on the device. Asynchronous on `stream`.
+  /// a (count, 32, 32), b and x (count, 32) lie on the device. The launch is asynchronous on `stream`.
   void (*launch)(const T* a, const T* b, T* x, std::int64_t count, cudaStream_t stream);
 };
 
-/// A block per system; bench/solve_by_blocks.cu.
+/// Steps with a block per system; bench/solve_by_blocks.cu.
 template <class T>
 std::vector<SolveStep<T>> solve_steps_by_blocks();
 
-/// A warp for one or more systems; bench/solve_by_warps.cu.
+/// Steps with a warp for one or more systems; bench/solve_by_warps.cu.
 template <class T>
 std::vector<SolveStep<T>> solve_steps_by_warps();
 

@@ -14,7 +14,7 @@ namespace smallbatch {
 
 namespace {
 
-/// Counts the values that `is_bad`.
+/// Counts the values for which `is_bad` is true.
 template <class V, class IsBad>
 struct CountBad {
   const V* values;
@@ -43,7 +43,7 @@ std::vector<V> download(const V* from, std::int64_t numbers) {
   return values;
 }
 
-/// Both triangles of systems stored as `shape` says.
+/// Returns both triangles of systems that are stored as `shape` says.
 template <class T>
 std::vector<T> unpacked(const SpdShape& shape, const std::vector<T>& packed) {
   if (shape.storage != Storage::packed_lower) return packed;
@@ -59,7 +59,7 @@ std::vector<T> unpacked(const SpdShape& shape, const std::vector<T>& packed) {
   return dense;
 }
 
-/// The first `size` rows and columns, as a matrix of their own.
+/// Returns the first `size` rows and columns as a separate matrix.
 template <class T>
 std::vector<T> leading_block(const T* matrix, const SpdShape& shape, int size) {
   if (size == shape.n) return {matrix, matrix + shape.matrix_size()};
@@ -77,7 +77,7 @@ Systems<T>::Systems(int n, int smallest, std::int64_t systems) : Systems({n, 1, 
 
 template <class T>
 Systems<T>::Systems(const SpdShape& s, std::int64_t systems, int smallest)
-    : shape(s), count(systems), distinct_(std::min<std::int64_t>(systems, 1024)) {  // making them takes time
+    : shape(s), count(systems), distinct_(std::min<std::int64_t>(systems, 1024)) {  // making more takes time
   host_a_.resize(static_cast<std::size_t>(distinct_ * shape.matrix_size()));
   host_b_.resize(static_cast<std::size_t>(distinct_ * shape.rhs_size()));
   generate_spd(SpdFamily::random, shape, 100, 1, 0, distinct_, host_a_.data(), host_b_.data());
@@ -111,7 +111,7 @@ Systems<T>::Systems(const SpdShape& s, std::int64_t systems, int smallest)
   });
   workspace = memory_workspace_.reserve<std::byte>(spd_workspace_bytes<T>(shape, count, {}));
   bad_ = memory_bad_.reserve<unsigned long long>(1);
-  check(cudaDeviceSynchronize());  // the steps' streams do not wait for this one
+  check(cudaDeviceSynchronize());  // streams of the steps do not wait for the default stream
 }
 
 template <class T>
@@ -119,7 +119,7 @@ template <class V>
 V* Systems<T>::upload(DeviceMemory& memory, const std::vector<V>& systems, std::int64_t stored) const {
   V* const to = memory.reserve<V>(static_cast<std::size_t>(count * stored));
   check(cudaMemcpy(to, systems.data(), systems.size() * sizeof(V), cudaMemcpyHostToDevice));
-  check(cudaDeviceSynchronize());  // a small copy may end after the call, and streams do not wait for it
+  check(cudaDeviceSynchronize());  // a small copy may still run after the call; streams do not wait for it
   for (std::int64_t there = distinct_; there < count; there *= 2) {
     const auto bytes = static_cast<std::size_t>(std::min(there, count - there) * stored) * sizeof(V);
     check(cudaMemcpy(to + there * stored, to, bytes, cudaMemcpyDeviceToDevice));
@@ -184,7 +184,7 @@ double Systems<T>::worst_error(Stored stored) const {
     const SpdJudgement judgement = judge_spd_solution(own, matrix.data(), host_b_.data() + q * shape.rhs_size(),
                                                       x == nullptr ? nullptr : answer.data(), 0);
     for (std::int64_t row = own.n; row < shape.n; ++row)
-      comparison.add(error_over_bound(answer[static_cast<std::size_t>(row)], 0, 0), p);  // beyond its size
+      comparison.add(error_over_bound(answer[static_cast<std::size_t>(row)], 0, 0), p);  // x must be 0 beyond the size
     if (x != nullptr) {
       comparison.add(judgement.residual_ratio / spd_ratio_limit, p);
       comparison.add(judgement.forward_ratio / spd_ratio_limit, p);

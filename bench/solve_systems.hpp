@@ -1,4 +1,4 @@
-// The systems that the solvers' ladders share: on the device for every step, a few of them on the host for the referee.
+// The systems of the solvers' ladders: all of them on the device for the steps, a few on the host for the referee.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -13,48 +13,48 @@
 
 namespace smallbatch {
 
-/// What of an answer production is asked to store beside x, or the determinant, and info.
+/// Numbers that production stores in addition to info and x, or the determinant.
 enum class Stored { nothing_more, backward_error, everything };
 
 template <class T>
 class Systems {
  public:
   Systems(const SpdShape& shape, std::int64_t count);
-  /// Dense systems of sizes between `smallest` and n, one right-hand side, and NaN beyond.
+  /// Makes dense systems with sizes from `smallest` to n and one right-hand side. Numbers beyond the sizes are NaN.
   Systems(int n, int smallest, std::int64_t count);
 
   SpdShape shape;
   std::int64_t count;
   T* a = nullptr;        ///< (count, matrix_size), as `shape` stores it
-  T* dense_a = nullptr;  ///< (count, n, n), both triangles: what other libraries read
+  T* dense_a = nullptr;  ///< (count, n, n), both triangles, for other libraries
   T* b = nullptr;
-  const std::int32_t* sizes = nullptr;  ///< where they differ
+  const std::int32_t* sizes = nullptr;  ///< null if all systems have n rows
   T* x = nullptr;
   std::int32_t* info = nullptr;
-  SpdSolution<T> everything;       ///< x, info, and every number that the shape has
+  SpdSolution<T> everything;       ///< x, info, and all numbers that systems of the shape have
   std::byte* workspace = nullptr;  ///< as many bytes as any method of production needs
 
   [[nodiscard]] SpdBatch<T> batch() const { return {shape, count, a, b, tight, tight, sizes}; }
-  /// Numbers of A that are looked at.
+  /// Returns how many numbers of A count.
   [[nodiscard]] double numbers_of_a() const;
   [[nodiscard]] SpdSolution<T> solution(Stored stored) const;
 
-  /// Fills every result with NaN; info with 0, which vendors leave alone.
+  /// Fills every result with NaN, and info with 0, because the vendor's routines do not write it.
   void poison(cudaStream_t stream) const;
 
-  /// Worst error over bound of what was stored, as the referee judges 200 systems spread over the batch; infinity where
-  /// any number of the batch's answers is not finite or any status not 0.
+  /// Returns the worst error over its bound. The referee judges 200 systems spread over the batch. The result is
+  /// infinity if any number of the batch's answers is not finite, or any status is not 0.
   [[nodiscard]] double worst_error(Stored stored = Stored::nothing_more) const;
 
  private:
   Systems(const SpdShape& shape, std::int64_t count, int smallest);
-  /// Makes `stored` numbers per system in `memory`: the first systems from the host, all others copies of them.
+  /// Stores `stored` numbers per system in `memory`. The first systems come from the host; all others are copies.
   template <class V>
   V* upload(DeviceMemory& memory, const std::vector<V>& systems, std::int64_t stored) const;
 
   std::int64_t distinct_;
   std::vector<T> host_a_, host_b_;
-  std::vector<std::int32_t> host_sizes_;  // n of all where they do not differ
+  std::vector<std::int32_t> host_sizes_;  // n for all systems if sizes are equal
   DeviceMemory memory_a_, memory_dense_, memory_b_, memory_x_, memory_sizes_, memory_info_, memory_workspace_,
       memory_bad_;
   std::array<DeviceMemory, spd_number_count<T>> memory_numbers_;

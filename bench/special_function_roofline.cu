@@ -1,4 +1,4 @@
-// How many reciprocal square roots a second the device takes: a kernel that does nothing else, on registers.
+// Measures reciprocal square roots per second, by a kernel that does nothing else, in registers.
 #include "bench/ladder.hpp"
 #include "core/device_cuda.hpp"
 
@@ -8,8 +8,8 @@ namespace {
 
 constexpr int threads = 256, chains = 8, rounds = 1 << 14;
 
-/// Eight independent chains per thread hide the latency of the pipe. All of them tend to 1; the sum is stored only if
-/// it is a value that they cannot give.
+/// Eight independent chains per thread hide the latency of the pipe. All chains tend to 1. The sum is stored only for a
+/// value that the chains cannot give, so that the compiler keeps the roots.
 __global__ void __launch_bounds__(threads) roots_alone(float start, float* never) {
   float x[chains];  // registers
 #pragma unroll

@@ -3,8 +3,8 @@
 
     bench/summary.py [--charts docs/pictures]        # the charts need Matplotlib
 
-Peers stand beside. Those that scripts/gpu measures come from the same table. The others (PEERS) were measured once, on
-another H200, with the versions that are named.
+Each figure has peers beside it. Peers that scripts/gpu measures come from the same table. All others were measured once,
+on another H200, with the named versions.
 """
 
 import argparse
@@ -15,8 +15,8 @@ HERE = Path(__file__).resolve().parent
 CALL = "From naive to production: solve, one right-hand side, n=32, "
 SIZES = "Every size: solve, one right-hand side, dense, "
 
-# What; title of the table in RESULTS.md; its row; its column; unit; divisor; peers: a name with its row or (row, column) of
-# the same table, or with a figure.
+# Each entry has the case, the title of the table in RESULTS.md, its row, its column, unit, divisor and peers. A peer has a
+# name and its row, or (row, column), of the same table, or a figure.
 CUSOLVER, CUBLAS = "cuSOLVER", "cuBLAS"
 FIGURES = [
     *[(f"solve, n = {n}, {type_}, x", SIZES + type_, str(n), "automatic", "million systems/s", 1,
@@ -53,7 +53,7 @@ PYTHON = "From Python on two cores"
 
 
 def tables(text):
-    """{title: (columns, {first cell: {column: cell}})} of every table, and the line of each about its machine."""
+    """Returns {title: (columns, {first cell: {column: cell}})} of all tables, and {title: line about the machine}."""
     found, machines = {}, {}
     for part in re.split(r"(?m)^## ", text)[1:]:
         title, _, body = part.partition("\n")

@@ -17,7 +17,7 @@ std::string fixed(double value, int digits) {
   return text;
 }
 
-/// "| a | b |" and a line break.
+/// Returns "| a | b |" and a line break.
 std::string line(const std::vector<std::string>& cells) {
   std::string text = "|";
   for (const std::string& cell : cells) text += " " + cell + " |";
@@ -30,12 +30,12 @@ std::string head(const std::vector<std::string>& columns) {
   return line(columns) + rule + "\n";
 }
 
-/// "10^6 systems/s".
+/// Returns the unit of the rate, as "10^6 systems/s".
 std::string rate_column(const Ladder& ladder) {
   return "10^" + std::to_string(ladder.exponent) + " " + ladder.unit + "/s";
 }
 
-/// A rate in these units; more digits where they are large.
+/// Returns a rate in these units. Rates in large units have more digits.
 std::string rate_cell(const Ladder& ladder, double rate) {
   return fixed(rate / std::pow(10, ladder.exponent), ladder.exponent > 9 ? 3 : ladder.exponent > 6 ? 2 : 1);
 }
@@ -62,7 +62,7 @@ std::vector<std::string> ladder_columns(const Ladder& ladder) {
   return columns;
 }
 
-/// A figure of each kernel of a step, in the order of their launch.
+/// Returns a figure of each kernel of a step, in the order of their launch.
 std::string of_kernels(const Measurement& measured, const std::function<std::string(const KernelResources&)>& figure) {
   std::string cell;
   for (const KernelResources& kernel : measured.kernels) cell += (cell.empty() ? "" : " + ") + figure(kernel);
@@ -71,7 +71,7 @@ std::string of_kernels(const Measurement& measured, const std::function<std::str
 
 std::string local_bytes_cell(std::size_t bytes) { return std::to_string(bytes) + (bytes > 0 ? " (spills)" : ""); }
 
-/// What the check found, a cell for each of its columns.
+/// Returns the result of the check, one cell per column.
 std::vector<std::string> error_cells(const Ladder& ladder, const Measurement& measured) {
   std::vector<std::string> cells;
   if (ladder.shows_l2) {
@@ -83,7 +83,7 @@ std::vector<std::string> error_cells(const Ladder& ladder, const Measurement& me
   return cells;
 }
 
-/// Percents of the roofline.
+/// Returns the percentage of the roofline.
 std::string roofline_cell(const Ladder& ladder, const Measurement& measured, const Roofline& roofline) {
   const double least = ladder.bound == Bound::special_function ? ladder.work : ladder.min_bytes;
   return fixed(100 * least / measured.median_seconds / roofline.of(ladder.bound), 1);

@@ -27,7 +27,7 @@ LadderTable comparison(std::string name, const SpdShape& shape, std::int64_t bat
           [=] { return solve_comparison<T>(shape, sample_batch); }};
 }
 
-/// The same shape in single precision, and in double with half the systems.
+/// Adds a shape in single precision, and in double precision with half the systems.
 void add_both(std::vector<LadderTable>& tables, const std::string& name, const SpdShape& shape, std::int64_t batch) {
   tables.push_back(comparison<float>(name, shape, batch));
   tables.push_back(comparison<double>(name, shape, batch / 2));
@@ -75,7 +75,7 @@ std::vector<LadderTable> make_tables() {
   return tables;
 }
 
-/// Every size beside the others' where those are multiples of 8; batches of about one GiB.
+/// Returns a table with a row for every size. Multiples of 8 also have other libraries. Batches have about one GiB.
 template <class T>
 SizesTable of_sizes(const std::string& title, std::vector<int> sizes, int nrhs) {
   SizesTable table{title + (sizeof(T) == 4 ? "float32" : "float64"), std::move(sizes), {}, 0};
@@ -106,7 +106,7 @@ SizesTable inverses_of_sizes() {
   return of_sizes<T>("Every size: inverse, dense, ", std::move(sizes), 0);
 }
 
-/// The production call on a cubic lattice.
+/// Returns the table of the production call on a cubic lattice.
 LadderTable production_table(std::string name, std::int64_t edge, std::int64_t charges) {
   return {std::move(name), [=] { return production_potential_ladder(edge, charges); },
           [=] { return production_potential_ladder(edge / 8 + 3, charges / 8 + 3); }};
@@ -170,8 +170,8 @@ std::vector<std::string> parse_table_names(std::string_view list) {
     if (std::find(known.begin(), known.end(), names.back()) == known.end()) {
       std::string all;
       for (const std::string& name : known) all += (all.empty() ? "" : ", ") + name;
-      throw Error(ErrorKind::usage, "there is no table \"" + names.back() + "\"", "they are " + all,
-                  "Name those to print, with commas between");
+      throw Error(ErrorKind::usage, "there is no table \"" + names.back() + "\"", "the tables are " + all,
+                  "Separate names by commas");
     }
     start = end + 1;
   }

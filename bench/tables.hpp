@@ -1,4 +1,4 @@
-// Which tables there are. The benchmark measures them; the tests check every row of each on small batches.
+// The list of tables. The benchmark measures them; the tests check every row on small batches.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@ namespace smallbatch {
 
 struct LadderTable {
   std::string name;                ///< for --only; several tables may share one
-  std::function<Ladder()> full;    ///< as it is measured
-  std::function<Ladder()> sample;  ///< the same steps on sizes that no tile divides, for tests
+  std::function<Ladder()> full;    ///< ladder to measure
+  std::function<Ladder()> sample;  ///< ladder for tests: all steps, on sizes that no tile divides
 };
 const std::vector<LadderTable>& ladder_tables();
 
-/// One operation on systems of many sizes: a ladder for each, whose steps are columns.
+/// Table of one operation on systems of many sizes. Each size has a ladder, and steps are columns.
 struct SizesTable {
   std::string title;
   std::vector<int> sizes;  ///< n of each row
@@ -27,26 +27,26 @@ struct SizesTable {
 };
 const std::vector<SizesTable>& solve_sizes();
 
-/// The time of single calls, one right-hand side, single precision: for each n a table, with batches of these sizes.
-/// Left out are sizes that no solver accepts.
+/// Sizes n and batches for the tables of single calls: one right-hand side, single precision, a table for each n. Sizes
+/// that no solver accepts are left out.
 inline constexpr int call_sizes[] = {27, 32, 48, 64, 81};
 inline constexpr std::int64_t call_batches[] = {1, 10, 100, 1000, 8192, 65536};
 
-/// Potentials by the production call, one step on problems of several sizes. The first one is large: the others are
-/// compared with it.
+/// Potentials by the production call, one step on problems of several sizes. The first problem is large, and the others
+/// are compared with it.
 const std::vector<LadderTable>& potential_sizes();
 
-/// Potentials so small that the call's own time shows.
+/// Potentials so small that the time of the call itself shows.
 const std::vector<LadderTable>& small_potential_sizes();
 
-/// Sums so short that the call's own time shows, by the vendor's library and by production.
+/// Sums so short that the time of the call itself shows, by the vendor's library and by production.
 const std::vector<LadderTable>& sums_of_sizes();
 
-/// The names of all tables, each once, in the order of the report: those of the ladders, then "potential_sizes",
+/// Returns the names of all tables, each once, in the order of the report: the ladders, then "potential_sizes",
 /// "potential_calls", "reduce_calls", "sizes", "calls" and "cpu".
 std::vector<std::string> table_names();
 
-/// The names in "solve,calls". Throws Error (usage) for one that no table has.
+/// Splits a list like "solve,calls" into names. Throws Error (usage) for a name that no table has.
 std::vector<std::string> parse_table_names(std::string_view list);
 
 }  // namespace smallbatch

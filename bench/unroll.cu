@@ -1,10 +1,10 @@
 // One loop, unrolled 1, 2, 4, 8 and 16 times:
 //     s = sum_i c_i,  c_i = eight times c -> c r_i + w_i, from x_i, with r_i = 1/sqrt(x_i) and w_i = sin(x_i)
 //
-// Thread t walks over its own slice x_{N t} .. x_{N t + N - 1}: the lanes of a warp read different lines, and what
-// comes with a line is used in the next steps, as long as a cache holds it. The c_i are independent of each other.
-// Unrolled U times, U loads stand together, then the U pairs on the special-function unit, and their latencies are
-// waited for once, not U times (tests/bench/unroll_test.py reads that in the machine code).
+// Thread t walks over its own slice x_{N t} .. x_{N t + N - 1}. The lanes of a warp read different cache lines. The
+// rest of a line is used in the next steps, as long as a cache holds the line. The c_i are independent of each other.
+// Unrolled U times, U loads stand together, then U pairs on the special-function unit. So the thread waits for their
+// latencies once, not U times (tests/bench/unroll_test.py checks this in the machine code).
 #include "bench/unroll.hpp"
 
 #include <algorithm>
@@ -40,7 +40,7 @@ __global__ void __launch_bounds__(threads) unrolled(const float* __restrict__ x,
   sums[slice] = sum;
 }
 
-/// Between 1.5 and 2.5: where the sine is near its best, and the chain converges.
+/// Fills slices with values between 1.5 and 2.5. There the sine is near its best, and the chain converges.
 struct FillSlices {
   float* x;
   constexpr void operator()(std::int64_t i) const { x[i] = value(i); }
@@ -56,13 +56,13 @@ class Slices {
     x = memory_x_.reserve<float>(static_cast<std::size_t>(slices * values));
     sums = memory_sums_.reserve<float>(static_cast<std::size_t>(slices));
     check(launch_for_each_index(slices * values, FillSlices{x}, cudaStreamLegacy));
-    check(cudaDeviceSynchronize());  // the steps' streams do not wait for this one
+    check(cudaDeviceSynchronize());  // streams of the steps do not wait for the default stream
   }
   void poison(cudaStream_t stream) const {
     check(cudaMemsetAsync(sums, 0xff, static_cast<std::size_t>(slices) * sizeof(float), stream));
   }
-  /// Every 97th slice, and that none is without an answer. A root is wrong by 2^-22 of itself, a sine by 2^-21; the
-  /// chain makes 1/(1 - r) of it, below 5.5. Each addition to the sum rounds it.
+  /// Judges every 97th slice, and checks that every slice has an answer. A root has a relative error of 2^-22, a sine
+  /// an error of 2^-21. The chain multiplies errors by 1/(1 - r), below 5.5. Each addition to the sum adds a rounding.
   [[nodiscard]] Judgement judge() const {
     constexpr double of_term = 0x1p-16, of_addition = 0x1p-24;
     std::vector<float> found(static_cast<std::size_t>(slices));

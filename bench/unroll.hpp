@@ -1,4 +1,4 @@
-// What unrolling does to a loop of one load, one reciprocal square root, one sine and eight dependent multiply-adds.
+// The effect of unrolling a loop of one load, one reciprocal square root, one sine and eight dependent multiply-adds.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace smallbatch {
 
-/// The loop unrolled 1, 2, 4, 8 and 16 times; 1024 blocks of 256 threads, each thread with `values` neighbours of its
-/// own, a multiple of 16.
+/// Ladder of the loop unrolled 1, 2, 4, 8 and 16 times. There are 1024 blocks of 256 threads. Each thread has its own
+/// `values` neighbouring numbers, a multiple of 16.
 Ladder unroll_ladder(std::int64_t values);
 
 }  // namespace smallbatch

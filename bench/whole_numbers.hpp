@@ -5,7 +5,7 @@
 
 namespace smallbatch {
 
-/// 1 to 8, and zeros between them where there are so many values that their sum could reach 2^24.
+/// Numbers from 1 to 8. Zeros lie between them if there are so many values that their sum could reach 2^24.
 class WholeNumbers {
  public:
   constexpr explicit WholeNumbers(std::int64_t count) : every_(static_cast<std::uint32_t>(1 + count / (1 << 21))) {}
@@ -20,7 +20,7 @@ class WholeNumbers {
   std::uint32_t every_;
 };
 
-/// values[i] = numbers(i).
+/// Stores numbers(i) in values[i].
 struct StoreNumbers {
   WholeNumbers numbers;
   float* values;

@@ -3,9 +3,9 @@
 
     bench/whole_runs.py build/bin [--package build/python/package] | bench/collect.py bench/RESULTS.md
 
-Each file is in the page cache; each figure is the quickest of some runs. Beside the runs stand what the machine does
-with the same bytes: reading them with all threads, reading and copying them to the GPU (smallbatch_bench --file), HDF5's
-own reading of compressed chunks, and a short script of h5py and PyTorch that does the same job.
+Each file is in the page cache, and each figure is the best of several runs. It is compared with other ways
+to process the same bytes. These are reading with all threads, and reading and copying to the GPU (smallbatch_bench
+--file). HDF5 itself reads compressed chunks. A short script does the job with h5py and PyTorch.
 """
 
 import argparse
@@ -47,7 +47,7 @@ class Bench:
                        stdout=subprocess.DEVNULL)
 
     def run(self, *words, command=None):
-        """Of the quickest run: its report, the seconds of its whole process and its peak of memory in bytes."""
+        """Returns the report of the fastest run, the seconds of its whole process and its peak memory in bytes."""
         best = None
         for _ in range(self.repeats):
             Path(self.results).unlink(missing_ok=True)
@@ -64,14 +64,14 @@ class Bench:
         return best
 
     def file_rates(self):
-        """Bytes per second of reading the problem file, alone and on to the GPU."""
+        """Returns the bytes per second of reading the problem file, and of reading and copying it to the GPU."""
         read, to_device = subprocess.run([self.bench, "--file", self.problems], check=True, capture_output=True,
                                          text=True).stdout.split()
         return float(read), float(to_device)
 
 
 def compress(problems):
-    """The same file with A and b in shuffled and deflated chunks; seconds that HDF5 takes to read them."""
+    """Stores A and b of the file in shuffled and deflated chunks. Returns the seconds that HDF5 takes to read them."""
     import h5py
 
     compressed = problems + ".z"
@@ -97,7 +97,7 @@ SYSTEMS = 1 << 20
 
 
 def memory(bench):
-    # First: a process begins with the memory of the one that it was forked from.
+    # This case runs first, because a forked process starts with the memory of its parent.
     for batch in (1 << 18, SYSTEMS, *([10 << 20] if bench.large else [])):
         bench.generate("spd", "--batch", batch, "--n", 32)
         size = os.path.getsize(bench.problems)
@@ -212,7 +212,7 @@ CASES = [memory, dense, packed, compressed, referee, lattices, auto, gpus]
 
 PYTHON_SCRIPT = """
 import os, sys, time
-os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:2])  # before the libraries count the cores
+os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:2])  # must precede the imports, because libraries count the cores
 sys.path.insert(0, sys.argv[1])
 import numpy as np, smallbatch
 rng = np.random.default_rng(1)
