@@ -17,7 +17,7 @@ namespace {
 std::uintptr_t address_of(const void* memory) { return reinterpret_cast<std::uintptr_t>(memory); }
 
 TEST(AlignedAllocator, VectorsBeginAtACacheLineWhateverTheirSize) {
-  std::vector<AlignedVector<float>> floats;  // all alive, so that no address is used twice
+  std::vector<AlignedVector<float>> floats;  // all are kept alive, so that no address is used twice
   std::vector<AlignedVector<double>> doubles;
   for (std::size_t size = 1; size < 200; ++size) {
     EXPECT_EQ(address_of(floats.emplace_back(size).data()) % 64, 0U) << size;
@@ -34,7 +34,7 @@ TEST(AlignedAllocator, VectorsKeepNumbersAndAlignmentAsTheyGrow) {
   for (int k = 0; k < 1000; ++k) ASSERT_EQ(values[k], static_cast<float>(k));
 }
 
-/// Bytes of this process that are in memory.
+/// Returns how many bytes of this process are in memory.
 std::int64_t resident_bytes() {
   std::ifstream file("/proc/self/statm");
   std::int64_t all = 0, resident = 0;

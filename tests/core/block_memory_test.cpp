@@ -1,4 +1,4 @@
-// Memory of blocks: aligned, kept for the next block, locked and unlocked once each.
+// The memory of blocks: aligned, kept for the next block, and locked and unlocked once each.
 #include "core/block_memory.hpp"
 
 #include <gtest/gtest.h>
@@ -46,7 +46,7 @@ TEST(BlockMemory, IsLockedWholeAndUnlockedBeforeItIsGone) {
   const PageLock page_lock{[&](void* place, std::size_t bytes) { return locked.emplace(place, bytes).second; },
                            [&](void* place) {
                              ASSERT_TRUE(locked.contains(place));
-                             static_cast<volatile char*>(place)[locked[place] - 1] = 1;  // is still there
+                             static_cast<volatile char*>(place)[locked[place] - 1] = 1;  // the memory still exists
                              locked.erase(place);
                            }};
   {
@@ -55,7 +55,7 @@ TEST(BlockMemory, IsLockedWholeAndUnlockedBeforeItIsGone) {
     numbers.resize(large / sizeof(float));
     ASSERT_EQ(locked.count(numbers.data()), 1U);
     EXPECT_GE(locked[numbers.data()], large);
-    numbers.resize(3 * large / sizeof(float));  // the smaller piece is free and serves nobody
+    numbers.resize(3 * large / sizeof(float));  // the smaller piece is free, and is too small for any request
     ASSERT_EQ(locked.count(numbers.data()), 1U);
     AlignedVector<float> more(&memory);
     more.resize(8 * large / sizeof(float));
@@ -78,7 +78,7 @@ TEST(BlockMemory, OfBeforeALockIsLockedWhenItServesAgain) {
     EXPECT_EQ(locked.size(), 1U);
     EXPECT_TRUE(locked.contains(returned));
     memory.deallocate(returned, large, cache_line_bytes);
-    EXPECT_EQ(memory.allocate(large, cache_line_bytes), returned);  // and not locked twice
+    EXPECT_EQ(memory.allocate(large, cache_line_bytes), returned);  // and is not locked twice
     memory.deallocate(returned, large, cache_line_bytes);
     memory.deallocate(kept, large, cache_line_bytes);
   }

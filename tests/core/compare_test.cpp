@@ -32,7 +32,7 @@ TEST(ErrorOverBound, IsTheErrorInUnitsOfTheBound) {
   EXPECT_EQ(error_over_bound(3, 3, 0.5), 0);
   EXPECT_EQ(error_over_bound(4, 3, 0.5), 2);
   EXPECT_EQ(error_over_bound(2, 3, 0.5), 2);
-  EXPECT_EQ(error_over_bound(-3, 3, 1), 6);  // a flipped sign
+  EXPECT_EQ(error_over_bound(-3, 3, 1), 6);  // the sign is flipped
 }
 
 TEST(ErrorOverBound, NaNIsInfinitelyWrong) {

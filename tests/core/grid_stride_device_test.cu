@@ -1,5 +1,5 @@
-// One functor on both sides: as a kernel of any size, as a plain loop and on threads. Built where there is CUDA;
-// skipped where there is no GPU.
+// One functor on both sides: as a kernel of any size, as a plain loop and on threads. Built only with CUDA; skipped
+// without a GPU.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -11,7 +11,7 @@
 namespace smallbatch {
 namespace {
 
-/// Shows which index came where, how often, and what its arithmetic gives.
+/// Records which index was visited how often, and the result of its arithmetic.
 struct Walk {
   const float* x;
   float* y;

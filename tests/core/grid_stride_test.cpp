@@ -7,7 +7,7 @@
 namespace smallbatch {
 namespace {
 
-// Whatever the number of threads, each index is visited exactly once.
+// Each index is visited exactly once for any number of threads.
 TEST(ForEachIndex, EveryThreadCountCoversEveryIndexOnce) {
   for (const std::int64_t threads : {1, 3, 7, 64}) {
     std::vector<int> visits(50, 0);

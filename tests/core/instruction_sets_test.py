@@ -1,7 +1,7 @@
-"""Code for an instruction set that not every processor has stays where it is called by name.
+"""Code for an instruction set that some processors lack stays in functions that are called by name.
 
-Of a weak symbol, such as an inline function that was not inlined, the linker keeps one copy for the whole program: were
-one of these objects to hold it, every processor could be given the copy made for AVX-512.
+The linker keeps only one copy of a weak symbol, such as an inline function that was not inlined. If an object file for
+AVX-512 held such a symbol, every processor could get the copy made for AVX-512.
 """
 
 import os
@@ -36,7 +36,7 @@ def test_no_weak_symbol_is_compiled_for_another_instruction_set(library):
     assert any(found.values()), f"no weak symbol in all of {library}, whose other files hold inline functions"
     others = {name: symbols for name, symbols in found.items() if re.fullmatch(r"\w+_avx\w+\.cpp\.o", name)}
     assert {"kernels_avx2.cpp.o", "kernels_avx512.cpp.o"} <= set(others)
-    # Eigen has a name of its own there, and who handles exceptions is no code.
+    # Eigen's namespace is renamed there. A reference to the exception handler is not code.
     own = re.compile(r"DW\.ref\.|(.*\W)?EigenAvx(2|512)::")
     kept = {name: [symbol for symbol in symbols if not own.match(symbol)] for name, symbols in others.items()}
     assert not {name: symbols for name, symbols in kept.items() if symbols}

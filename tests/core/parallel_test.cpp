@@ -16,14 +16,14 @@
 namespace smallbatch {
 namespace {
 
-/// The sum of the indices, by so many threads; they are 4950.
+/// Returns the sum of the indices 0 .. 99, computed by `threads` threads: 4950.
 std::int64_t sum_of_a_hundred(unsigned threads) {
   std::atomic<std::int64_t> sum{0};
   parallel_for(100, 1, threads, [&](std::int64_t first, std::int64_t) { sum += first; });
   return sum;
 }
 
-/// What `body` returns in a child process; -1 where it does not come to that within ten seconds.
+/// Returns what `body` returns in a child process; -1 if it does not return within ten seconds.
 template <class Body>
 int in_a_child(const Body& body) {
   const ::pid_t child = ::fork();
@@ -100,7 +100,7 @@ TEST(ParallelFor, HasOtherThreadsWhereThereAreSome) {
   std::atomic<int> arrived{0};
   parallel_for(2, 1, 2, [&](std::int64_t, std::int64_t) {
     ++arrived;
-    while (arrived < 2) std::this_thread::yield();  // neither goes on without the other
+    while (arrived < 2) std::this_thread::yield();  // neither continues without the other
     const std::lock_guard lock(mutex);
     seen.insert(std::this_thread::get_id());
   });
@@ -117,11 +117,11 @@ TEST(ParallelFor, GoesOnWithFewerThreadsThanItWants) {
   EXPECT_EQ(in_a_child([] {
               pthread_attr_t attributes;
               pthread_attr_init(&attributes);
-              pthread_attr_setstacksize(&attributes, std::size_t{1} << 47);  // more than there are addresses
+              pthread_attr_setstacksize(&attributes, std::size_t{1} << 47);  // a stack larger than the address space
               if (pthread_setattr_default_np(&attributes) != 0) return 2;
               try {
                 std::thread([] {}).join();
-                return 3;  // a thread can be had after all
+                return 3;  // the system started a thread after all
               } catch (const std::exception&) {
                 return sum_of_a_hundred(50) == 4950 ? 0 : 1;
               }

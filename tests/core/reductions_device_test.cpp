@@ -1,4 +1,4 @@
-// Reductions on the GPU: bit for bit what the host finds. Built where there is CUDA; skipped where there is no GPU.
+// Reductions on the GPU have the bits of the host. Built only with CUDA; skipped without a GPU.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -27,7 +27,8 @@ class ReductionsCuda : public ::testing::Test {
     if (list.devices.empty()) GTEST_SKIP() << "no GPU: " << list.why_none;
     stream_.emplace();
   }
-  /// Two arrays of random numbers, on both sides; the device's begin `shift` values after an aligned address.
+  /// Fills two arrays with random numbers on both sides. On the device, they begin `shift` values after an aligned
+  /// address.
   void fill(std::int64_t count, int shift = 0) {
     std::mt19937 engine(static_cast<unsigned>(count));
     std::normal_distribution<T> normal;
@@ -77,7 +78,7 @@ class ReductionsCuda : public ::testing::Test {
   double* result_ = nullptr;
   char* workspace_ = nullptr;
   DeviceMemory memory_x_, memory_y_, memory_result_, memory_workspace_;
-  std::optional<Stream> stream_;  // where there is a GPU
+  std::optional<Stream> stream_;  // only with a GPU
 };
 using Types = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(ReductionsCuda, Types);

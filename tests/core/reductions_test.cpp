@@ -1,4 +1,4 @@
-// Reductions on the host: exact sums, the tree as it is described, and what each mode promises.
+// Reductions on the host: exact sums, the tree as described, and the promises of each mode.
 #include "core/reductions.hpp"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,8 @@ struct Reductions : public ::testing::Test {
                         unsigned threads = 1) {
     return reduce(reduction, accumulation, x.data(), y.data(), static_cast<std::int64_t>(x.size()), threads);
   }
-  /// Not small, of both signs, with all digits. They come again after a prime number of values: drawing takes long.
+  /// Returns numbers that are not small, of both signs and with all digits. They repeat after a prime number of values,
+  /// because drawing them takes long.
   static Values random(std::size_t count, unsigned seed) {
     constexpr std::size_t period = 1'000'003;
     std::mt19937 engine(seed);
@@ -36,9 +37,9 @@ TYPED_TEST_SUITE(Reductions, Types);
 
 constexpr Reduction sums[] = {Reduction::sum, Reduction::dot, Reduction::norm2};
 constexpr Accumulation accumulations[] = {Accumulation::fast, Accumulation::float64, Accumulation::compensated};
-// Around rows and leaves.
+// Sizes around those of rows and leaves.
 constexpr std::size_t sizes[] = {0, 1, 2, 3, 255, 511, 512, 513, 1023, 1024, 1025, 4095, 4096, 4097, 100003, 1'048'576};
-// The largest of 8192 leaves, and one of longer ones.
+// The largest array of 8192 leaves, and one with longer leaves.
 constexpr std::size_t large_sizes[] = {1 << 25, (1 << 25) + 1};
 
 TYPED_TEST(Reductions, NothingHasItsValue) {
@@ -50,7 +51,7 @@ TYPED_TEST(Reductions, NothingHasItsValue) {
 }
 
 TYPED_TEST(Reductions, EveryValueCountsOnce) {
-  // of ones and sevens every sum below 2^24 is exact in any order; a value that is left out or comes twice is seen
+  // sums of ones and sevens below 2^24 are exact in any order; a value that is left out or counted twice is noticed
   for (const std::size_t size : sizes) {
     const std::size_t every = size / 100'000 + 1;
     typename TestFixture::Values x(size, 0), y(size, 0);
@@ -122,8 +123,8 @@ TYPED_TEST(Reductions, WhatLeavesTheRangeIsInfinite) {
   }
 }
 
-/// sum of the terms in the tree of core/reduction_tree.hpp, by its words: leaves of rows, columns downwards,
-/// neighbours.
+/// Returns the sum of the terms in the tree, written after the words of core/reduction_tree.hpp: leaves of rows,
+/// columns downwards, neighbours.
 template <class T>
 T by_the_words(std::vector<T> terms, std::size_t of_row) {
   std::vector<T> column(of_row, T(0));
@@ -168,7 +169,7 @@ TYPED_TEST(Reductions, ErrorsStayBelowTheirBounds) {
       const bool compensated = accumulation == Accumulation::compensated;
       const double unit = accumulation == Accumulation::float64 ? 0x1p-53 : u;
       const long double bound = compensated ? std::pow((2 * d + 2) * u, 2) : (d + 1) * unit;
-      // long double's own roundings: those of 2 million sums one after the other
+      // the roundings of long double in a sequence of up to 2 million sums
       const long double own = 0x1p-64L * static_cast<long double>(size), last = compensated ? 0x1p-53L : 0;
       const auto near = [&](double got, long double expected, long double of_terms) {
         EXPECT_LE(std::abs(got - expected), (bound + own) * of_terms + last * std::abs(expected)) << size;
@@ -181,7 +182,7 @@ TYPED_TEST(Reductions, ErrorsStayBelowTheirBounds) {
 }
 
 TYPED_TEST(Reductions, WhatIsSmallSurvivesWhatCancels) {
-  // 2^40 (2^60 in double precision) and its negative stand in one column of a leaf, the ones below and between
+  // 2^40 (2^60 in double precision) and its negative are in one column of a leaf, ones below and between
   const bool is_float = sizeof(TypeParam) == sizeof(float);
   const auto huge = static_cast<TypeParam>(is_float ? 0x1p40 : 0x1p60);
   typename TestFixture::Values x(4096, 0);
@@ -195,7 +196,7 @@ TYPED_TEST(Reductions, WhatIsSmallSurvivesWhatCancels) {
 }
 
 TYPED_TEST(Reductions, ProductsAreRoundedOnTheirOwn) {
-  // (1 + e)^2 - (1 + 2 e) is e^2, which the product's rounding loses unless it is kept, or was fused with the addition
+  // (1 + e)^2 - (1 + 2 e) is e^2: rounding the product loses it, unless the rounding is kept or the product was fused
   const TypeParam e = std::numeric_limits<TypeParam>::epsilon();
   const typename TestFixture::Values x{1 + e, 1}, y{1 + e, -(1 + 2 * e)};
   const double squared = static_cast<double>(e) * static_cast<double>(e);

@@ -66,7 +66,7 @@ void expect_arrays_of_each_number() {
       const bool is_there = !number.is_about_x || !determinant_only;
       EXPECT_EQ(values.size(), is_there ? 5U : 0U) << number.name;
       EXPECT_EQ(solution.*number.in_solution, is_there ? values.data() : nullptr) << number.name;
-      // What a failed system has, and a member of SpdValues that is this number's alone.
+      // Each number has a value for failed systems, and its own member of SpdValues.
       EXPECT_TRUE(std::is_integral_v<V> ? number.of_failed() == 0 : std::isnan(number.of_failed())) << number.name;
       SpdValues marked;
       marked.*number.in_values = 4711;

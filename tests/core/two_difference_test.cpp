@@ -16,7 +16,7 @@ TEST(TwoDifference, TheRoundedOneAndWhatRoundingTookAddUpToIntegersThatNoDoubleH
   std::mt19937_64 random(5);
   std::int64_t inexact = 0;
   for (int i = 0; i < 20000; ++i) {
-    // Odd multiples of 2^0 .. 2^9 with at most 53 bits, of either sign: their differences have up to 63 bits.
+    // Odd multiples of 2^0 .. 2^9 with at most 53 bits and either sign: their differences have up to 63 bits.
     const auto number = [&random] {
       const auto odd = static_cast<std::int64_t>(random() >> (11 + random() % 50)) | 1;
       return (random() % 2 == 0 ? odd : -odd) * (std::int64_t{1} << random() % 10);

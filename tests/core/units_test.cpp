@@ -7,13 +7,13 @@
 namespace smallbatch {
 namespace {
 
-/// The same double, or one of its neighbours.
+/// Expects the same double, or one of its neighbours.
 void expect_within_an_ulp(double got, double expected) {
   EXPECT_GE(got, std::nextafter(expected, 0));
   EXPECT_LE(got, std::nextafter(expected, 2 * expected));
 }
 
-// Not computed here: from the constants of CODATA 2018 with 60 digits, as units_test.py does.
+// These numbers come from the constants of CODATA 2018 with 60 digits, as in units_test.py.
 TEST(PotentialUnit, OneChargeAtOneAngstrom) {
   expect_within_an_ulp(potential_unit_factor(PotentialUnit::volt), 14.39964547842567205852539);
   expect_within_an_ulp(potential_unit_factor(PotentialUnit::kcal_per_mol_e), 332.06371329919224540824381);
@@ -21,7 +21,7 @@ TEST(PotentialUnit, OneChargeAtOneAngstrom) {
   EXPECT_EQ(potential_unit_factor(PotentialUnit::kt_per_e), potential_unit_factor(PotentialUnit::kt_per_e, 298.15));
   expect_within_an_ulp(potential_unit_factor(PotentialUnit::kj_per_mol_e), 1389.35457644382035478809);
   EXPECT_EQ(potential_unit_factor(PotentialUnit::hartree_per_e), 0.529177210903);
-  // CODATA 2018 gives the hartree in joule, too: 4.3597447222071e-18 of them are e times this.
+  // CODATA 2018 also gives the hartree in joule, 4.3597447222071e-18: e times this factor.
   EXPECT_NEAR(potential_unit_factor(PotentialUnit::volt) / potential_unit_factor(PotentialUnit::hartree_per_e),
               4.3597447222071e-18 / 1.602176634e-19, 1e-9);
   EXPECT_EQ(potential_unit_factor(PotentialUnit::e_per_angstrom), 1);

@@ -1,5 +1,7 @@
-"""The factors between units, from the constants of CODATA 2018 with sixty digits: what io/FORMAT.md quotes, and what the
-command multiplies by."""
+"""Factors between units, from the constants of CODATA 2018 with sixty digits.
+
+They must be the factors that io/FORMAT.md quotes and that the command multiplies by.
+"""
 
 import re
 from decimal import Decimal, getcontext
@@ -33,7 +35,7 @@ def test_the_documents_quote_all_digits(unit):
 
 @pytest.mark.parametrize("unit", FACTORS)
 def test_the_command_multiplies_by_them(smallbatch, tmp_path, unit):
-    # 1 e at a distance of 1 angstrom, and 0.5.
+    # A charge of 1 e at distances of 1 and 0.5 angstrom.
     with open_problem_file(tmp_path / "p.h5") as file:
         group = file.create_group("potential/a")
         group["position"], group["charge"] = np.zeros((1, 3)), np.ones(1)

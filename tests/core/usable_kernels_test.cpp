@@ -34,7 +34,7 @@ struct Named {
 };
 constexpr Named baseline{"baseline"}, avx2{"avx2"}, avx512{"avx512"};
 
-/// Whether the operating system says so of this processor.
+/// Returns whether the operating system lists this feature of the processor.
 bool has(const std::string& feature) {
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);) {

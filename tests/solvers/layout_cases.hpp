@@ -1,5 +1,5 @@
-// Layouts that people have, each with its index arithmetic written out, and what is to come of copying them: for the
-// copies on the host and those on the device.
+// Layouts that callers use, with index arithmetic written out, and the expected results of copying them. The tests of
+// host copies and of device copies share them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -21,11 +21,11 @@ namespace smallbatch::testing {
 struct Layout {
   std::string name;
   std::int64_t size;
-  std::int64_t origin, stride, row_step, column_step;  ///< what a MatrixArray is told
-  std::vector<std::int64_t> pointers;                  ///< the same; places in memory
+  std::int64_t origin, stride, row_step, column_step;  ///< members of the MatrixArray
+  std::vector<std::int64_t> pointers;                  ///< pointers of the MatrixArray, as offsets in the memory
   std::function<std::int64_t(std::int64_t k, std::int64_t i, std::int64_t j)> place;
 
-  /// base: of the memory. at: room for the pointers, and where the callee sees them.
+  /// Makes a MatrixArray on memory `base`. `room` has room for the pointers; the callee sees them at `at`.
   template <class M>
   [[nodiscard]] MatrixArray<M> array(M* base, M** room, M* const* at) const {
     for (std::size_t k = 0; k < pointers.size(); ++k) room[k] = base + pointers[k];
@@ -33,7 +33,7 @@ struct Layout {
   }
 };
 
-/// Places of matrices that lie in a strange order, `step` apart.
+/// Offsets of matrices in an unusual order, `step` apart.
 inline std::vector<std::int64_t> shuffled_places(std::int64_t count, std::int64_t step) {
   std::vector<std::int64_t> places(static_cast<std::size_t>(count));
   for (std::int64_t k = 0; k < count; ++k) places[static_cast<std::size_t>(k)] = (count - 1 - k) * step + 3;
@@ -41,7 +41,7 @@ inline std::vector<std::int64_t> shuffled_places(std::int64_t count, std::int64_
   return places;
 }
 
-/// `count` matrices of n rows and m columns.
+/// Layouts of `count` matrices with n rows and m columns.
 inline std::vector<Layout> layouts_of(std::int64_t n, std::int64_t m, std::int64_t count) {
   const std::vector<std::int64_t> shuffled = shuffled_places(count, n * m + 4);
   return {
@@ -109,8 +109,8 @@ inline std::vector<Layout> layouts_of(std::int64_t n, std::int64_t m, std::int64
        [=](auto k, auto i, auto j) { return shuffled[static_cast<std::size_t>(k)] + j * n + i; }}};
 }
 
-/// Packed triangles of order n by LAPACK's formulas, counted from 1: AP(i + j (j - 1) / 2) is A(i, j), i <= j, of 'U',
-/// and AP(i + (j - 1) (2 n - j) / 2), i >= j, of 'L'.
+/// Layouts of packed triangles of order n, by LAPACK's formulas with indices from 1. For 'U', AP(i + j (j - 1) / 2) is
+/// A(i, j), i <= j. For 'L', AP(i + (j - 1) (2 n - j) / 2) is A(i, j), i >= j.
 inline std::vector<Layout> packed_layouts_of(std::int64_t n, std::int64_t count, Triangle triangle) {
   const std::int64_t size = n * (n + 1) / 2;
   const auto in_matrix = [=](std::int64_t i, std::int64_t j) {
@@ -133,7 +133,7 @@ inline std::vector<Layout> packed_layouts_of(std::int64_t n, std::int64_t count,
        [=](auto k, auto i, auto j) { return shuffled[static_cast<std::size_t>(k)] + in_matrix(i, j); }}};
 }
 
-/// Whether element (i, j) is one of a triangle's, packed ones taken as of both halves.
+/// Returns whether element (i, j) belongs to a triangle. Packed triangles count as both halves.
 inline bool is_in(Triangle triangle, std::int64_t i, std::int64_t j) {
   return triangle == Triangle::lower ? i >= j : triangle == Triangle::upper ? i <= j : true;
 }
@@ -146,8 +146,8 @@ inline std::vector<Layout> layouts_of(std::int64_t n, std::int64_t count, Triang
              : layouts_of(n, n, count);
 }
 
-/// The copies under test: each has the caller's memory, changes what it is to change of it or of `canonical`, and
-/// throws where it is refused.
+/// The copies under test. Each gets the caller's memory, changes the caller's memory or `canonical` as it should, and
+/// throws if it is refused.
 template <class T>
 struct LayoutCopies {
   std::function<void(int n, std::int64_t count, const Layout&, Triangle, std::vector<T>&memory,
@@ -158,7 +158,7 @@ struct LayoutCopies {
       gather_rhs, scatter_solutions;
 };
 
-/// Different numbers, exact in float.
+/// Returns different numbers, all exact in float.
 template <class T>
 std::vector<T> different_numbers(std::int64_t count) {
   std::vector<T> numbers(static_cast<std::size_t>(count));

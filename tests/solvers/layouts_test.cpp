@@ -1,4 +1,4 @@
-// Layouts in host memory: all that people have, copied by index arithmetic written out; and those that need no copy.
+// Layouts in host memory: copies checked against index arithmetic that is written out, and layouts that need no copy.
 #include "solvers/layouts.hpp"
 
 #include "core/error.hpp"
@@ -67,7 +67,7 @@ TEST(Layouts, OneMatrixForAllIsRead) {
 }
 
 TEST(Layouts, WhatIsNotInATriangleIsNotLookedAt) {
-  // With a NaN in each place that is not of the triangle.
+  // With a NaN in each place outside the triangle.
   constexpr int n = 5;
   for (const Triangle triangle : {Triangle::lower, Triangle::upper}) {
     std::vector<double> memory(n * n), to(n * (n + 1) / 2, -1);
@@ -80,7 +80,7 @@ TEST(Layouts, WhatIsNotInATriangleIsNotLookedAt) {
   }
 }
 
-/// Element (i, j) as core/systems.hpp says that a solver reads it, of the lower triangle where there is no other.
+/// Returns element (i, j) as a solver reads it (core/systems.hpp); from the lower triangle if there is no other.
 template <class T>
 T canonical_element(const CanonicalMatrices<T>& matrices, int n, std::int64_t k, int i, int j) {
   const T* const a = matrices.data + k * (matrices.stride == tight ? 0 : matrices.stride);
@@ -134,11 +134,11 @@ TEST(Layouts, ThoseThatNeedNoCopyAreKnown) {
   EXPECT_EQ(storage_of({nullptr, nullptr, 20, 1, 4}, Triangle::upper), dense_lower);  // LAPACK's 'U'
   EXPECT_EQ(storage_of({nullptr, nullptr, 16, 4, 1}, Triangle::upper), none);
   EXPECT_EQ(storage_of({nullptr, nullptr, 16, 1, 4}, Triangle::lower), none);
-  EXPECT_EQ(storage_of({nullptr, nullptr, 40, 8, 1}, Triangle::both), none);  // a leading dimension
-  EXPECT_EQ(storage_of({nullptr, nullptr, 1, 36, 9}, Triangle::both), none);  // the batch last
-  EXPECT_EQ(storage_of({nullptr, nullptr, 15, 4, 1}, Triangle::both), none);  // they overlap
+  EXPECT_EQ(storage_of({nullptr, nullptr, 40, 8, 1}, Triangle::both), none);  // with a leading dimension
+  EXPECT_EQ(storage_of({nullptr, nullptr, 1, 36, 9}, Triangle::both), none);  // with the batch last
+  EXPECT_EQ(storage_of({nullptr, nullptr, 15, 4, 1}, Triangle::both), none);  // the matrices overlap
   EXPECT_EQ(storage_of({nullptr, nullptr, -16, 4, 1}, Triangle::both), none);
-  EXPECT_EQ(storage_of({nullptr, nullptr, -16, 4, 1}, Triangle::both, 4, 1), dense);  // there is but one
+  EXPECT_EQ(storage_of({nullptr, nullptr, -16, 4, 1}, Triangle::both, 4, 1), dense);  // there is only one matrix
   EXPECT_EQ(storage_of({nullptr, &pointer, 16, 4, 1}, Triangle::both), none);
   EXPECT_EQ(storage_of({nullptr, nullptr, 10, 0, 0}, Triangle::packed_lower), packed);
   EXPECT_EQ(storage_of({nullptr, nullptr, 10, 0, 0}, Triangle::packed_upper), none);
@@ -180,14 +180,14 @@ TEST(Layouts, CallsThatMakeNoSenseAreRefused) {
   const auto scatter = [&](std::int64_t stride, std::int64_t row_step, std::int64_t column_step, Triangle triangle) {
     scatter_spd_inverses<float>(4, 3, memory.data(), {to.data(), nullptr, stride, row_step, column_step}, triangle);
   };
-  expect_refused([&] { scatter(0, 4, 1, Triangle::both); });   // one for all
-  expect_refused([&] { scatter(15, 4, 1, Triangle::both); });  // they overlap
+  expect_refused([&] { scatter(0, 4, 1, Triangle::both); });   // one matrix for all
+  expect_refused([&] { scatter(15, 4, 1, Triangle::both); });  // the matrices overlap
   expect_refused([&] { scatter(16, 3, 1, Triangle::both); });
   expect_refused([&] { scatter(16, 0, 1, Triangle::both); });
   expect_refused([&] { scatter(9, 0, 0, Triangle::packed_lower); });
   scatter(4, 12, 1, Triangle::both);
   scatter(10, 0, 0, Triangle::packed_lower);
-  // Nothing is to be done.
+  // Calls with nothing to do.
   gather_spd_matrices<float>(4, 0, {}, Triangle::both, nullptr);
   gather_spd_rhs<float>(4, 0, 7, {}, nullptr);
 }

@@ -1,8 +1,8 @@
 """No kernel of the libraries keeps registers or arrays in local memory, which lies in device memory.
 
-Reads what the compiler wrote about every kernel into the device code of the libraries that this build links: the records
-of `.nv.info` in each cubin, an ELF file inside the static library. `cuobjdump --dump-resource-usage` prints the same, but
-not every installation of the toolkit has it.
+The compiler writes records about every kernel into the device code of the libraries that this build links. The test
+reads these records: `.nv.info` in each cubin, which is an ELF file inside the static library. The tool
+`cuobjdump --dump-resource-usage` prints them, too, but not every installation of the toolkit has it.
 """
 
 import os
@@ -19,7 +19,7 @@ REGISTERS, FRAME_SIZE, STACK_SIZE = 0x2F, 0x11, 0x12  # EIATTR_REGCOUNT, _FRAME_
 WITH_SIZE = 4  # EIFMT_SVAL: a record whose payload follows
 
 LIBRARIES = [Path(path) for path in os.environ.get("SMALLBATCH_DEVICE_CODE", "").split(os.pathsep) if path]
-# Some of their kernels for another GPU, which nothing links.
+# Some of their kernels, compiled for another GPU. Nothing links them.
 OTHERS = [Path(path) for path in os.environ.get("SMALLBATCH_OTHER_DEVICE_CODE", "").split(os.pathsep) if path]
 NVCC = os.environ.get("SMALLBATCH_NVCC", "")
 
@@ -54,7 +54,7 @@ def cubins(data):
 
 
 def kernels(data):
-    """The names of all kernels: what has parameters in a bank of constants."""
+    """The names of all kernels, which are the functions with parameters in a constant bank."""
     return {part.name.removeprefix(".nv.constant0.") for cubin in cubins(data) for part in sections(cubin)
             if part.name.startswith(".nv.constant0.")}
 
@@ -88,8 +88,10 @@ def resources(data):
 
 
 def in_local_memory(found):
-    """Functions with a frame or a stack, and those about whose frame nothing is said; of the compiler's own divisions and
-    roots, which are said to have the frame of the kernel that calls them, the kernel tells."""
+    """Functions with a frame or a stack, or without a record of their frame.
+
+    The compiler's own divisions and roots are left out: their records repeat the frame of the kernel that calls them.
+    """
     return {name: v for name, v in found.items()
             if not name.startswith("$__internal_") and (v.get(FRAME_SIZE) != 0 or v.get(STACK_SIZE, 0) != 0)}
 
@@ -101,7 +103,7 @@ def test_no_kernel_spills(library):
     assert not in_local_memory(found)
 
 
-# What the reader says of kernels whose use of memory is known: from their source, and from the compiler's own words.
+# Kernels with a known use of memory: known from their source, and from the compiler's output.
 SOURCE = """
 __global__ void tidy(float* x) { x[threadIdx.x] *= 2; }
 __global__ void indexed_array(float* x, int n) {

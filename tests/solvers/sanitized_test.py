@@ -1,5 +1,8 @@
-"""The tests that run under compute-sanitizer launch every kernel of the solvers: names that the test program notes of its
-launches, beside those of all kernels in the library. Needs a GPU."""
+"""The tests that run under compute-sanitizer launch every kernel of the solvers.
+
+The test program notes the names of the kernels that it launches. They must be the names of all kernels in the library.
+Needs a GPU.
+"""
 
 import os
 import subprocess

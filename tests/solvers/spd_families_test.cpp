@@ -35,7 +35,7 @@ TEST(SpdFamilies, NamesAreUniqueAndParseBack) {
   EXPECT_EQ(parse_spd_family("hilbert"), std::nullopt);
 }
 
-/// Row and column that a family leaves empty; -1 where none.
+/// Returns the row and column that a family leaves empty; -1 if there is none.
 int zeroed(SpdFamily family, int n) {
   switch (family) {
     case SpdFamily::zero_first:
@@ -52,7 +52,7 @@ int zeroed(SpdFamily family, int n) {
 TEST(SpdFamilies, AreSymmetricAndPositiveDefiniteUnlessTheySayOtherwise) {
   for (const SpdFamilyDescription& entry : spd_families())
     for (const int n : {1, 2, 12, 33, 64, 128}) {
-      if (entry.family == SpdFamily::moler && n > 12) continue;  // condition 4^n
+      if (entry.family == SpdFamily::moler && n > 12) continue;  // its condition number is 4^n
       SpdBlock<double> block = generated_block<double>(entry.family, {n, 2, Storage::dense}, 8, 1e4);
       for (std::int64_t k = 0; k < 8; ++k) {
         for (int i = 0; i < n; ++i)
@@ -138,7 +138,7 @@ TEST(SpdFamilies, ScaledFamiliesAreRandomTimesAPowerOfTwo) {
       ASSERT_EQ(high.b[e], std::ldexp(plain.b[e], exponent));
     }
   };
-  // DLATB4: a quarter of the smallest normal number over the precision, and its reciprocal.
+  // DLATB4: a quarter of the smallest normal number over eps, and its reciprocal.
   static_assert(0x1p-105 == 0.25 * std::numeric_limits<float>::min() / std::numeric_limits<float>::epsilon());
   static_assert(0x1p-972 == 0.25 * std::numeric_limits<double>::min() / std::numeric_limits<double>::epsilon());
   check(float{}, 105);
@@ -177,7 +177,7 @@ TEST(SpdFamilies, EigenvectorsPointEverywhere) {
   constexpr int n = 6, count = 2000;
   SpdBlock<double> block = generated_block<double>(SpdFamily::random_one_large, {n, 1, Storage::dense}, count, 1e9);
   for (int i = 0; i < n; ++i) {
-    double mean = 0;  // A is the projection on the one eigenvector, to 1e-9
+    double mean = 0;  // A is the projection on one eigenvector, to 1e-9
     for (std::int64_t k = 0; k < count; ++k) mean += element(block, k, i, i) / count;
     EXPECT_NEAR(mean, 1.0 / n, 5 * std::sqrt(2.0 * (n - 1) / (n * n * (n + 2.0)) / count)) << "component " << i;
   }
@@ -240,7 +240,7 @@ TEST(SpdFamilies, SizesDependOnTheSystemAlone) {
   EXPECT_TRUE(std::equal(part.begin(), part.end(), all.begin() + 500));
   std::vector<int> counts(8);
   for (const std::int32_t size : all) ++counts.at(static_cast<std::size_t>(size));
-  for (const int count : counts) EXPECT_NEAR(count, 125, 50);  // four standard deviations and more
+  for (const int count : counts) EXPECT_NEAR(count, 125, 50);  // more than four standard deviations
   generate_sizes(5, 5, 3, 0, 10, part.data());
   EXPECT_EQ(part, std::vector<std::int32_t>(10, 5));
 }

@@ -17,7 +17,7 @@ namespace smallbatch::testing {
 template <class T>
 constexpr double unit_roundoff = std::numeric_limits<T>::epsilon() / 2;
 
-/// Element (i,j) of system k of a block; of the lower triangle where it is packed.
+/// Returns element (i,j) of system k of a block; if it is packed, of the lower triangle.
 template <class T>
 T& element(SpdBlock<T>& block, std::int64_t k, int i, int j) {
   T* matrix = block.a.data() + k * block.shape.matrix_size();
@@ -41,7 +41,7 @@ SpdBlock<T> generated_block(SpdFamily family, const SpdShape& shape, std::int64_
   return block;
 }
 
-/// Writes `value` above the diagonal of every system that promises not to look there.
+/// Writes `value` above the diagonal of every system with a storage that must not read there.
 template <class T>
 void poison_upper(SpdBlock<T>& block, T value) {
   if (block.shape.storage != Storage::dense_lower) return;
@@ -50,7 +50,7 @@ void poison_upper(SpdBlock<T>& block, T value) {
       for (int j = i + 1; j < block.shape.n; ++j) element(block, k, i, j) = value;
 }
 
-/// The systems `order` of a block, in that order.
+/// Returns the systems `order` of a block, in that order.
 template <class T>
 SpdBlock<T> selected(const SpdBlock<T>& from, const std::vector<std::int64_t>& order) {
   SpdBlock<T> to;
@@ -65,7 +65,8 @@ SpdBlock<T> selected(const SpdBlock<T>& from, const std::vector<std::int64_t>& o
   return to;
 }
 
-/// `count` systems, those of a block in turn. Where many are asked the same, making them all would take the longest.
+/// Returns `count` systems: those of a small block in turn. Generating that many would take longest in tests that need
+/// many.
 template <class T>
 SpdBlock<T> repeated(const SpdBlock<T>& few, std::int64_t count) {
   std::vector<std::int64_t> order(static_cast<std::size_t>(count));
@@ -78,7 +79,7 @@ void solve(SpdSolver& solver, SpdBlock<T>& block) {
   solver.solve(block.batch(), block.solution());
 }
 
-/// Whether system k of one block and system m of another got the same bits in every result.
+/// Returns whether system k of one block and system m of another have the same bits in every result.
 template <class T>
 bool same_bits(const SpdBlock<T>& one, std::int64_t k, const SpdBlock<T>& other, std::int64_t m) {
   const auto equal = [](const auto& values, std::int64_t p, const auto& others, std::int64_t q, std::int64_t size = 1) {

@@ -1,8 +1,8 @@
-// LAPACK's ratios for every family, over all backends and methods; the limit is 30 (solvers/spd_referee.hpp).
+// LAPACK's ratios for every family, over all backends and methods. The limit is 30 (solvers/spd_referee.hpp).
 //
 // Gauss-Jordan elimination is not backward stable (Higham, "Accuracy and Stability of Numerical Algorithms", section
-// 14.4): its residual ratio grows with the condition number. So for that method alone the residual is held to the limit
-// at small conditions only; beyond, its backward error must say how large the residual is. The worst ratios are
+// 14.4). Its residual ratio grows with the condition number. For this method the residual must keep the limit only at
+// small condition numbers. At larger ones, its backward error must say how large the residual is. The worst ratios are
 // recorded as properties of the test (--gtest_output=xml), and docs/numerics.md shows them.
 #include <gtest/gtest.h>
 
@@ -30,19 +30,19 @@ bool is_singular(SpdFamily family) {
   using enum SpdFamily;
   return family == zero_first || family == zero_middle || family == zero_last;
 }
-/// The largest n at which the condition number of a family can be told from infinity in T.
+/// Returns the largest n for which the condition number of a family is finite to working precision in T.
 template <class T>
 int largest_size(SpdFamily family) {
   if (family != SpdFamily::moler) return max_system_size;
-  return sizeof(T) == 4 ? 12 : 26;  // 4^n
+  return sizeof(T) == 4 ? 12 : 26;  // for a condition number of 4^n
 }
 
 struct WorstRatios {
   double residual = 0, forward = 0;
-  void add(double& worst, double ratio) { worst = ratio <= worst ? worst : ratio; }  // a NaN stays
+  void add(double& worst, double ratio) { worst = ratio <= worst ? worst : ratio; }  // a NaN is kept
 };
 
-/// Judges every system and returns the worst ratios; the statuses must be right and the backward errors true.
+/// Judges every system and returns the worst ratios. The statuses must be right, and so must the backward errors.
 template <class T>
 void judge_block(const SpdBlock<T>& block, bool must_be_solved, WorstRatios& worst) {
   for (std::int64_t k = 0; k < block.count; ++k) {
@@ -93,11 +93,11 @@ TEST_P(SpdSolverAccuracy, ABatchOfManySystemsPasses) {
 }
 
 TEST_P(SpdSolverAccuracy, LapacksMatrixTypesPass) {
-  // The nine PO types of DLATB4 but the zeroed ones, whose status spd_solver_status_test.cpp checks.
+  // The nine PO types of DLATB4 except the types with zeros; spd_solver_status_test.cpp checks their status.
   struct Type {
     int number;
     SpdFamily family;
-    double condition_times_u;  // 0: the condition is 2
+    double condition_times_u;  // 0: the condition number is 2
     double power;
   };
   const std::vector<Type> types{{1, SpdFamily::diagonal, 0, 1},       {2, SpdFamily::random, 0, 1},
@@ -133,7 +133,7 @@ TEST_P(SpdSolverAccuracy, EveryFamilyPassesAtEverySize) {
             if (condition > 2 && !has_condition(family.family)) continue;
             SCOPED_TRACE(std::string(family.name) + ", condition " + std::to_string(condition) + ", " +
                          shape_name(shape) + (sizeof(T) == 4 ? ", float32" : ", float64"));
-            // Scaled near underflow, small eigenvalues would be subnormal numbers.
+            // With a scale near underflow, small eigenvalues would be subnormal numbers.
             if (family.family == SpdFamily::near_underflow && condition == hardest) continue;
             SpdBlock<T> block = generated_block<T>(family.family, shape, 3, condition);
             solve(*solver_, block);
@@ -156,7 +156,9 @@ TEST_P(SpdSolverAccuracy, WorstRatiosOfManySystemsOfEveryFamily) {
   constexpr int n = 32;
   for (const SpdFamilyDescription& family : spd_families()) {
     if (is_singular(family.family) || family.family == moler) continue;
-    if (family.family == near_underflow || family.family == near_overflow) continue;  // the digits of random
+    if (family.family == near_underflow || family.family == near_overflow)
+      continue;  // these have the digits of
+                 // `random`
     for (const int nrhs : {1, 0}) {
       const auto check = [&]<class T>(T, std::array<double, 3> conditions) {
         for (const double condition : conditions) {

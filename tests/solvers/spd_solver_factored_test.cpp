@@ -1,7 +1,7 @@
-// Factors once, and what is solved with them, over all backends: against A in long double, closed forms, and the
+// Factors, and solutions with them, over all backends. They are checked against A in long double, closed forms, and the
 // referee.
 //
-// One file, because all of it stands on one struct of factors.
+// One file, because all tests use one struct of factors.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,13 +15,13 @@
 namespace smallbatch::testing {
 namespace {
 
-/// The factors of a block's systems, and what comes with them.
+/// The factors of a block's systems, with info and numbers.
 template <class T>
 struct Factored {
   std::vector<T> factors, smallest_pivot;
   std::vector<std::int32_t> info;
   std::vector<double> log_determinant;
-  std::int64_t size;  // of one
+  std::int64_t size;  // numbers of one system's factors
 
   explicit Factored(const SpdBlock<T>& block)
       : factors(block.count * block.shape.n * (block.shape.n + 1) / 2, T(-7)),
@@ -32,7 +32,7 @@ struct Factored {
   [[nodiscard]] SpdFactors<T> arrays() {
     return {factors.data(), info.data(), smallest_pivot.data(), log_determinant.data()};
   }
-  /// L_ij, i > j, or d_i, of system k.
+  /// Returns L_ij, i > j, or d_i, of system k.
   [[nodiscard]] T operator()(std::int64_t k, int i, int j) const {
     return factors[k * size + std::int64_t{i} * (i + 1) / 2 + j];
   }
@@ -49,7 +49,7 @@ class SpdSolverFactored : public SpdSolverTest {
     solver_->factor(block.batch(), found.arrays());
     return found;
   }
-  /// x and info of the block by factors; the numbers that these cannot tell become NaN.
+  /// Solves the block with factors, for x and info. Numbers that factors do not give become NaN.
   template <class T>
   Factored<T> solve_by_factors(SpdBlock<T>& block) {
     Factored<T> found = factored(block);
@@ -62,7 +62,7 @@ class SpdSolverFactored : public SpdSolverTest {
   static void expect_nan(const T* numbers, std::int64_t count) {
     for (std::int64_t e = 0; e < count; ++e) ASSERT_TRUE(std::isnan(numbers[e])) << e;
   }
-  /// System k could not be factored, for that reason, and is not solved.
+  /// Expects that system k could not be factored, for reason `info`, and was not solved.
   template <class T>
   static void expect_not_factored(const Factored<T>& found, const SpdBlock<T>& block, std::int64_t k,
                                   std::int32_t info) {
@@ -76,7 +76,8 @@ class SpdSolverFactored : public SpdSolverTest {
   }
 };
 
-/// L D L^T = A to roundings: |A - L D L^T| <= c n u |L| D |L|^T in every element (Higham, theorem 10.3, for Cholesky).
+/// Expects L D L^T = A up to roundings: |A - L D L^T| <= c n u |L| D |L|^T in every element. (Source: Higham, theorem
+/// 10.3, for Cholesky.)
 template <class T>
 void expect_factors_of(SpdBlock<T>& block, std::int64_t k, const Factored<T>& found) {
   const int n = block.shape.n;
@@ -99,7 +100,7 @@ void expect_factors_of(SpdBlock<T>& block, std::int64_t k, const Factored<T>& fo
     log_determinant += std::log(static_cast<long double>(found(k, i, i)));
     smallest = std::min(smallest, found(k, i, i));
   }
-  // The numbers may be of pivots in a higher precision.
+  // The numbers may come from pivots in a higher precision.
   ASSERT_NEAR(found.log_determinant[k], static_cast<double>(log_determinant),
               4 * n * unit_roundoff<T> + 1e-13 * std::abs(found.log_determinant[k]));
   ASSERT_NEAR(found.smallest_pivot[k], smallest, 2 * unit_roundoff<T> * smallest);
@@ -108,7 +109,7 @@ void expect_factors_of(SpdBlock<T>& block, std::int64_t k, const Factored<T>& fo
 TEST_P(SpdSolverFactored, TheFactorsAreThoseOfTheMatrix) {
   for_all_shapes({2}, [this]<class T>(T, const SpdShape& shape) {
     SpdBlock<T> block = generated_block<T>(SpdFamily::random_log_uniform, shape, 35, 1000);
-    // One whose diagonal goes through the exponents, by powers of two.
+    // A system with a diagonal of many different exponents, by powers of two.
     for (int i = 0; i < shape.n; ++i)
       for (int j = 0; j <= i; ++j)
         set_symmetric(block, 3, i, j, std::ldexp(element(block, 3, i, j), (i * 7) % 61 + (j * 7) % 61 - 60));
@@ -141,11 +142,15 @@ TEST_P(SpdSolverFactored, EveryFamilyIsSolvedAsWellAsBySolve) {
       for (const int nrhs : {1, 3}) {
         const SpdShape shape{n, nrhs, all_storages[turn++ % all_storages.size()]};
         const auto check = [&]<class T>(T) {
-          if (family.family == SpdFamily::moler && n > (sizeof(T) == 4 ? 12 : 26)) return;  // the condition is 4^n
+          if (family.family == SpdFamily::moler && n > (sizeof(T) == 4 ? 12 : 26))
+            return;  // its condition number is
+                     // 4^n
           for (const double condition : {2.0, 0.1 / unit_roundoff<T>}) {
             SCOPED_TRACE(std::string(family.name) + ", condition " + std::to_string(condition) + ", " +
                          shape_name(shape) + (sizeof(T) == 4 ? ", float32" : ", float64"));
-            if (family.family == SpdFamily::near_underflow && condition > 2) continue;  // subnormal eigenvalues
+            if (family.family == SpdFamily::near_underflow && condition > 2)
+              continue;  // eigenvalues would be
+                         // subnormal
             SpdBlock<T> block = generated_block<T>(family.family, shape, 3, condition);
             solve_by_factors(block);
             for (std::int64_t k = 0; k < block.count; ++k) {
@@ -167,7 +172,7 @@ TEST_P(SpdSolverFactored, EveryFamilyIsSolvedAsWellAsBySolve) {
 }
 
 TEST_P(SpdSolverFactored, RowsAndColumnsMayBeFarFromOne) {
-  // D A D y = D b has y = D^-1 x: residuals are judged of the system without D, whose solution is D y.
+  // The solution of D A D y = D b is y = D^-1 x. Residuals are judged for the system without D, with solution D y.
   for_all_shapes({1, 2}, [this]<class T>(T, const SpdShape& shape) {
     const int n = shape.n, range = sizeof(T) == 4 ? 40 : 400;
     SpdBlock<T> plain = generated_block<T>(SpdFamily::random, shape, 9), far = plain;
@@ -213,7 +218,7 @@ TEST_P(SpdSolverFactored, WhatIsWrongWithAIsSaidTwiceAndNeighboursKeepTheirBits)
     expected[11] = n;
     element(block, 36, 0, 0) = 0;
     expected[36] = 1;
-    block.b[36 * shape.rhs_size()] = static_cast<T>(nan_value);  // says less than that there are no factors
+    block.b[36 * shape.rhs_size()] = static_cast<T>(nan_value);  // the missing factors take precedence
     const Factored<T> found = solve_by_factors(block), all_good = solve_by_factors(good);
     for (std::int64_t k = 0; k < 37; ++k) {
       if (expected[k] != 0) {
@@ -226,7 +231,7 @@ TEST_P(SpdSolverFactored, WhatIsWrongWithAIsSaidTwiceAndNeighboursKeepTheirBits)
       ASSERT_EQ(
           std::memcmp(&block.x[k * shape.rhs_size()], &good.x[k * shape.rhs_size()], shape.rhs_size() * sizeof(T)), 0);
     }
-    // The same statuses as solve has.
+    // solve() gives the same statuses.
     block.b = good.b;
     solve(*solver_, block);
     EXPECT_TRUE(std::equal(expected.begin(), expected.end(), block.info.begin()));
@@ -239,7 +244,7 @@ TEST_P(SpdSolverFactored, WhatIsWrongWithBIsSaidOfThatSystem) {
     SpdBlock<T> block = generated_block<T>(SpdFamily::random, shape, 19);
     block.b[4 * size + size - 1] = static_cast<T>(nan_value);
     block.b[18 * size] = -static_cast<T>(infinity);
-    // The eigenvalues of A lie between 1/100 and 1, and so these leave the range of T.
+    // The eigenvalues of A lie between 1/100 and 1, so these solutions leave the range of T.
     const T largest = std::numeric_limits<T>::max(), least = std::numeric_limits<T>::denorm_min();
     for (int i = 0; i < shape.n; ++i)
       for (int j = 0; j <= i; ++j) {
@@ -274,7 +279,7 @@ TEST_P(SpdSolverFactored, FactorsOutOfRangeSaySo) {
       };
       if (single) {
         set(1, 0x1p-140, 0x1p-7, 0x1p127);  // l = 2^133
-        set(2, 1, 0x1p-75, 3 * 0x1p-149);   // d = 2.5 times the smallest number
+        set(2, 1, 0x1p-75, 3 * 0x1p-149);   // d is 2.5 times the smallest number
       } else {
         set(1, 0x1p-1070, 0x1p-36, 0x1p1000);  // l = 2^1034
         set(2, 2, 0x1p-537, 3 * 0x1p-1074);
@@ -294,7 +299,7 @@ TEST_P(SpdSolverFactored, OneFactorSolvesForManyRightHandSides) {
   for_all_shapes({1, 3}, [this]<class T>(T, const SpdShape& shape) {
     constexpr std::int64_t count = 41;
     SpdBlock<T> one = generated_block<T>(SpdFamily::random, shape, 1);
-    SpdBlock<T> many = generated_block<T>(SpdFamily::random, shape, count, 100, 5);  // for its right-hand sides
+    SpdBlock<T> many = generated_block<T>(SpdFamily::random, shape, count, 100, 5);  // used for its right-hand sides
     SpdBlock<T> block = selected(one, std::vector<std::int64_t>(count, 0));
     block.b = many.b;
     const Factored<T> each = solve_by_factors(block), shared = factored(one);
@@ -311,7 +316,7 @@ TEST_P(SpdSolverFactored, OneFactorSolvesForManyRightHandSides) {
     solver_->solve_factored(batch, {x.data(), info.data()});
     for (std::int64_t k = 0; k < count; ++k)
       ASSERT_EQ(std::memcmp(x.data() + k * shape.rhs_size(), block.x.data(), shape.rhs_size() * sizeof(T)), 0);
-    // A factor that is none.
+    // A factorization that failed.
     const std::int32_t failed = 3;
     batch.factors_stride = 0;
     batch.factors_info = &failed;
@@ -339,11 +344,11 @@ TEST_P(SpdSolverFactored, StridesLeaveWhatLiesBetweenAlone) {
     const std::vector<T> a = spread(block.a, shape.matrix_size());
     batch.a = a.data();
     batch.a_stride = shape.matrix_size() + gap;
-    batch.b = nullptr;  // nobody looks there
+    batch.b = nullptr;  // b is not read
     solver_->factor(batch, {factors.data(), told.data(), nullptr, nullptr, size + gap});
     EXPECT_EQ(factors, spread(expected.factors, size));
     EXPECT_EQ(told, expected.info);
-    // In place.
+    // Solutions in place of right-hand sides.
     SpdSolution<T> solution{in_place.data(), info.data()};
     solution.x_stride = rhs + gap;
     solver_->solve_factored(
@@ -420,7 +425,7 @@ TEST_P(SpdSolverFactored, CallsThatMakeNoSenseAreRefused) {
   refuse_solve([&](auto&, auto& solution) { solution.x = block.b.data() + 1; });
   refuse_solve([&](auto&, auto& solution) { solution.info = found.info.data() + 1; });
   refuse_solve([&](auto&, auto& solution) { solution.rcond = found.smallest_pivot.data(); });
-  // Nothing is to be done.
+  // Calls with nothing to do.
   SpdFactoredBatch<float> none{4, 1};
   solver_->solve_factored(none, {});
   solver_->factor(SpdBatch<float>{{4, 0, Storage::dense}}, {});

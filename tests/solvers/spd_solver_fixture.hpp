@@ -1,4 +1,4 @@
-// What the tests of SpdSolver share: the fixture that runs one source over every backend and method, and the two
+// Shared parts of the tests of SpdSolver: the fixture that runs one test over every backend and method, and the two
 // verdicts, solved and failed.
 #pragma once
 
@@ -35,8 +35,8 @@ inline std::string solver_choice_name(const SolverChoice& choice) {
 }
 inline void PrintTo(const SolverChoice& choice, std::ostream* out) { *out << solver_choice_name(choice); }
 
-/// Every backend with every method. The reference has one way to solve, whatever the method, and what the cpu chooses
-/// is ldlt (cpu/kernels_test.cpp).
+/// Every backend with every method. The reference solves in one way for all methods. The cpu's automatic choice is ldlt
+/// (cpu/kernels_test.cpp).
 inline const std::vector<SolverChoice> all_solver_choices{{BackendKind::reference, SpdMethod::automatic},
                                                           {BackendKind::cpu, SpdMethod::gauss_jordan},
                                                           {BackendKind::cpu, SpdMethod::ldlt},
@@ -48,10 +48,10 @@ inline std::string solver_test_name(const ::testing::TestParamInfo<SolverChoice>
   return solver_choice_name(info.param);
 }
 
-/// Every question that a system can be asked: for its solution, its inverse, its determinant.
+/// Everything that a solver can be asked for: a solution, several, the inverse, the determinant.
 inline const std::vector<std::pair<int, bool>> spd_questions{{1, false}, {3, false}, {0, false}, {0, true}};
 
-/// Of these sizes the last, and every so-many-th before it.
+/// Returns the last of these sizes, and every `step`-th before it.
 inline std::vector<int> every_nth_size(const std::vector<int>& sizes, std::size_t step) {
   std::vector<int> some;
   for (std::size_t i = 0; i < sizes.size(); ++i)
@@ -59,13 +59,14 @@ inline std::vector<int> every_nth_size(const std::vector<int>& sizes, std::size_
   return some;
 }
 
-/// Every N-th of these sizes, where SMALLBATCH_EVERY_NTH_SIZE names N: where all take too long.
+/// Returns the sizes to test. If SMALLBATCH_EVERY_NTH_SIZE is N, these are every N-th size, for runs in which all would
+/// take too long.
 inline std::vector<int> sizes_under_test(const std::vector<int>& sizes) {
   const char* const named = std::getenv("SMALLBATCH_EVERY_NTH_SIZE");
   return every_nth_size(sizes, named == nullptr ? 1 : std::max<std::size_t>(1, std::stoul(named)));
 }
 
-/// Every size at which some kernel changes its lanes, its rows per lane or its padding, and the neighbours of those.
+/// Sizes at which some kernel changes its lanes, its rows per lane or its padding, with their neighbours.
 inline const std::vector<int> spd_sizes = sizes_under_test({1, 2, 3, 5, 8, 9, 15, 16, 17, 31, 32, 33, 48, 64, 65, 97});
 inline const std::vector<Storage> all_storages{Storage::dense, Storage::dense_lower, Storage::packed_lower};
 
@@ -83,20 +84,22 @@ class SpdSolverTest : public ::testing::TestWithParam<SolverChoice> {
     if (const std::string why = why_absent(backend_.kind); !why.empty()) GTEST_SKIP() << why;
     solver_ = with_floor(0);
   }
-  /// The solver under test with a floor for its pivots.
+  /// Returns the solver under test with a pivot floor.
   [[nodiscard]] std::unique_ptr<SpdSolver> with_floor(double pivot_floor) const {
     return make_spd_solver(backend_, {GetParam().method, pivot_floor});
   }
-  /// The referee factors with square roots, so its answers are rounded where an elimination is exact.
+  /// Returns whether the backend factors with square roots, as the referee does: it then rounds where an elimination is
+  /// exact.
   [[nodiscard]] bool takes_square_roots() const { return backend_.kind == BackendKind::reference; }
-  /// Whether what is scaled is solved by another kernel, which rounds differently.
+  /// Returns whether scaled systems are solved by another kernel, which rounds differently.
   template <class T>
   [[nodiscard]] bool is_solved_by_two_kernels(const SpdShape& shape) const {
     return backend_.kind == BackendKind::cuda && sizeof(T) == 8 && shape.n > 32 && shape.n <= 64 &&
            !shape.wants_inverse();
   }
 
-  /// Of these sizes those that tell something: the reference, by far the slowest, has the same code for all of them.
+  /// Returns the sizes that are worth testing. The reference is by far the slowest, and has the same code for all
+  /// sizes.
   [[nodiscard]] std::vector<int> sizes_here(const std::vector<int>& sizes) const {
     return every_nth_size(sizes, backend_.kind == BackendKind::reference ? 3 : 1);
   }
@@ -126,7 +129,7 @@ SpdJudgement judge(const SpdBlock<T>& block, std::int64_t k, double pivot_floor 
                             block.x.data() + k * block.shape.solution_size(), block.info[k], pivot_floor);
 }
 
-/// System k has status `info` and nothing that could be taken for an answer.
+/// Expects that system k has status `info` and no number that could be taken for an answer.
 template <class T>
 void expect_failed(const SpdBlock<T>& block, std::int64_t k, std::int32_t info) {
   EXPECT_EQ(block.info[k], info) << "system " << k;
@@ -139,8 +142,8 @@ void expect_failed(const SpdBlock<T>& block, std::int64_t k, std::int32_t info) 
     ASSERT_TRUE(std::isnan(block.x[k * block.shape.solution_size() + e])) << "system " << k << ", x[" << e << "]";
 }
 
-/// System k, whose pivot `info` is zero in exact arithmetic and in an elimination without square roots, has failed
-/// there. Square roots may round the zero away: then a later pivot fails, or rcond says that rounding decided.
+/// Expects that system k has failed at pivot `info`, which is zero in exact arithmetic and in an elimination without
+/// square roots. Square roots may round the zero away. Then a later pivot fails, or rcond says that rounding decided.
 template <class T>
 void expect_singular(const SpdBlock<T>& block, std::int64_t k, std::int32_t info, bool takes_square_roots) {
   if (takes_square_roots && block.info[k] == 0)
@@ -149,7 +152,7 @@ void expect_singular(const SpdBlock<T>& block, std::int64_t k, std::int32_t info
     expect_failed(block, k, takes_square_roots ? std::max(info, block.info[k]) : info);
 }
 
-/// Every system is solved, the referee agrees that it can be, and both of LAPACK's ratios are below the limit.
+/// Expects that every system is solved, the referee agrees, and both of LAPACK's ratios are below the limit.
 template <class T>
 void expect_judged_right(const SpdBlock<T>& block) {
   for (std::int64_t k = 0; k < block.count; ++k) {
@@ -161,7 +164,8 @@ void expect_judged_right(const SpdBlock<T>& block) {
   }
 }
 
-/// The backward error of system k is the ratio that the referee computes, both in twice the precision of T.
+/// Expects that the backward error of system k is the ratio that the referee computes, both in twice the precision of
+/// T.
 template <class T>
 void expect_backward_error(const SpdBlock<T>& block, std::int64_t k) {
   const int n = block.shape.n;

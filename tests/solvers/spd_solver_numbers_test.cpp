@@ -1,5 +1,5 @@
-// The numbers about A that come with a solution (rcond, smallest_pivot, log_determinant, repaired) against closed forms
-// and long double, over all backends and methods. One file, because all of them are asked in the same three ways.
+// The numbers about A (rcond, smallest_pivot, log_determinant, repaired) against closed forms and long double, over all
+// backends and methods. One file, because all numbers are asked for in the same three ways.
 #include <gtest/gtest.h>
 
 #include <Eigen/Cholesky>
@@ -28,7 +28,8 @@ class SpdSolverNumbers : public SpdSolverTest {
   void expect_rcond(double found, double rcond, double tolerance, const SpdShape& shape) const;
 };
 
-/// cuda estimates where it does not invert: not too small, and of these matrices at most three times too large.
+/// Expects rcond. Without an inverse, cuda estimates: not too small, and at most three times too large for these
+/// matrices.
 void SpdSolverNumbers::expect_rcond(double found, double rcond, double tolerance, const SpdShape& shape) const {
   const bool estimated =
       backend_.kind == BackendKind::cuda && shape.n > spd_rcond_is_exact_up_to && !shape.wants_inverse();
@@ -37,7 +38,7 @@ void SpdSolverNumbers::expect_rcond(double found, double rcond, double tolerance
 }
 
 TEST_P(SpdSolverNumbers, OfMinIjAreKnown) {
-  // Pivots 1, det 1. ||A||_1 = n(n+1)/2; A^-1 is tridiagonal (-1, 2, -1) with 1 in the last place.
+  // Pivots are 1, and det is 1. ||A||_1 = n(n+1)/2. A^-1 is tridiagonal (-1, 2, -1) with 1 in the last place.
   for_all_questions([this]<class T>(T, const SpdShape& shape) {
     const int n = shape.n;
     SpdBlock<T> block = generated_block<T>(SpdFamily::min_ij, shape, 3);
@@ -56,8 +57,8 @@ TEST_P(SpdSolverNumbers, OfMinIjAreKnown) {
 }
 
 TEST_P(SpdSolverNumbers, OfTwoRowsThatNearlyAgreeAreKnown) {
-  // The identity but for one pair of rows, r = 1 - 2^-6 apart from the diagonal: ||A||_1 = 1 + r, ||A^-1||_1 = 1 / (1 -
-  // r). No vector without a one in these places tells of them.
+  // The identity except for one pair of rows, with r = 1 - 2^-6 off the diagonal: ||A||_1 = 1 + r, ||A^-1||_1 = 1 / (1
+  // - r). Only a vector with a one in these places can reveal them.
   for_all_questions([this]<class T>(T, const SpdShape& shape) {
     const int n = shape.n;
     if (n < 4) return;
@@ -77,8 +78,9 @@ TEST_P(SpdSolverNumbers, OfTwoRowsThatNearlyAgreeAreKnown) {
 }
 
 TEST_P(SpdSolverNumbers, OfKacMurdockSzegoAreKnown) {
-  // r^|i-j| with r = 1/2 (condition 9), exact in both types. Pivots 1, 1-r^2, 1-r^2, ...; the inverse is tridiagonal
-  // with columns of 1-norm (1+r)/(1-r) = 3 inside; the largest column of A is the middle one, with geometric sums.
+  // r^|i-j| with r = 1/2 (condition number 9), exact in both types. Pivots are 1, 1-r^2, 1-r^2, ... The inverse is
+  // tridiagonal with columns of 1-norm (1+r)/(1-r) = 3 inside. The largest column of A is the middle one, a geometric
+  // sum.
   for_all_questions([this]<class T>(T, const SpdShape& shape) {
     const int n = shape.n;
     SpdBlock<T> block = generated_block<T>(SpdFamily::kac_murdock_szego, shape, 2, 9);
@@ -98,7 +100,7 @@ TEST_P(SpdSolverNumbers, OfKacMurdockSzegoAreKnown) {
 }
 
 TEST_P(SpdSolverNumbers, OfDiagonalMatricesAreTheDiagonal) {
-  // Far from 1, so that the scaling on the way must be taken back; not powers of two alone.
+  // Far from 1, so that scaling must be undone; not only powers of two.
   for_all_questions([this]<class T>(T, const SpdShape& shape) {
     const int n = shape.n, range = sizeof(T) == 4 ? 55 : 450;
     SpdBlock<T> block;
@@ -132,9 +134,9 @@ TEST_P(SpdSolverNumbers, OfDiagonalMatricesAreTheDiagonal) {
 }
 
 TEST_P(SpdSolverNumbers, RcondIsANumberWhereverAIsOne) {
-  // rcond has no unit: that of s A is that of A, also where A^-1 or a sum of A's elements leaves the range.
+  // rcond has no unit: s A has the rcond of A, even if A^-1 or a sum of A's elements leaves the range.
   for_all_questions([this]<class T>(T, const SpdShape& shape) {
-    if (shape.wants_inverse()) return;  // which may overflow itself
+    if (shape.wants_inverse()) return;  // the inverse itself may overflow
     const int n = shape.n, range = std::numeric_limits<T>::max_exponent;
     SpdBlock<T> block = generated_block<T>(SpdFamily::min_ij, shape, 5), reference = block;
     const double factors[] = {1, std::ldexp(1.0, 2 - range), static_cast<double>(std::numeric_limits<T>::denorm_min()),
@@ -157,7 +159,8 @@ TEST_P(SpdSolverNumbers, RcondIsANumberWhereverAIsOne) {
 }
 
 TEST_P(SpdSolverNumbers, OfChosenPivotsAreThosePivots) {
-  // A = L D L^T, L unit lower of ones: A_ij = sum of D over k <= min(i,j); D powers of two, so all steps are exact.
+  // A = L D L^T, with a unit lower triangle L of ones: A_ij is the sum of D over k <= min(i,j). D has powers of two, so
+  // all steps are exact.
   for_all_questions([this]<class T>(T, const SpdShape& shape) {
     constexpr std::array<int, 5> exponents{1, -2, 0, 3, -1};
     SpdBlock<T> block;
@@ -187,7 +190,8 @@ TEST_P(SpdSolverNumbers, OfChosenPivotsAreThosePivots) {
 }
 
 TEST_P(SpdSolverNumbers, AgreeWithLongDouble) {
-  // First-order bounds with growth n: a relative error of n u condition in the inverse and in every pivot.
+  // First-order bounds with growth n: the inverse and every pivot have a relative error of n u times the condition
+  // number.
   using Wide = Eigen::Matrix<long double, Eigen::Dynamic, Eigen::Dynamic>;
   constexpr double condition = 1e3;
   for (const SpdFamily family : {SpdFamily::random, SpdFamily::random_one_small, SpdFamily::gaussian_kernel,
@@ -221,8 +225,8 @@ TEST_P(SpdSolverNumbers, AgreeWithLongDouble) {
       }
 }
 
-/// Systems A_ij = sum of D over k <= min(i,j) with D_k = 1 and D_p = 0 for p in `zeros`: the pivots are D, and column p
-/// of the Schur complement is zero, so what stands in for the pivot changes no other.
+/// Fills systems A_ij = sum of D over k <= min(i,j) with D_k = 1, except D_p = 0 for p in `zeros`. The pivots are D.
+/// Column p of the Schur complement is zero, so a replacement of pivot p changes no other pivot.
 template <class T>
 void fill_singular(SpdBlock<T>& block, std::int64_t k, const std::vector<int>& zeros) {
   T sum = 0;
@@ -236,7 +240,7 @@ TEST_P(SpdSolverNumbers, PivotsBelowTheFloorAreReplacedAndCounted) {
   constexpr double floor = 0x1p-10;
   for_all_questions([&]<class T>(T, const SpdShape& shape) {
     const int n = shape.n;
-    if (n == 1) return;  // its only pivot is its diagonal element, never below a fraction of it
+    if (n == 1) return;  // its only pivot is its diagonal element, which is never below a fraction of itself
     SpdBlock<T> block = generated_block<T>(SpdFamily::min_ij, shape, 5), plain;
     const std::vector<std::vector<int>> zeros{{}, {n - 1}, {1}, {1, n / 2, n - 1}, {}};
     for (std::int64_t k = 0; k < block.count; ++k) fill_singular(block, k, zeros[k]);
@@ -263,12 +267,13 @@ TEST_P(SpdSolverNumbers, PivotsBelowTheFloorAreReplacedAndCounted) {
         log_determinant += std::log(pivot);
         smallest = std::min(smallest, pivot);
       }
-      // Under symmetric pivoting the elimination of integers is not exact.
+      // With symmetric pivoting, the elimination of integers is not exact.
       ASSERT_NEAR(block.log_determinant[k], log_determinant, 32 * n * unit_roundoff<T>);
       ASSERT_NEAR(block.perturbation[k], floor, 2 * unit_roundoff<T> * floor + 32 * n * 0x1p-53);
       ASSERT_NEAR(block.smallest_pivot[k], smallest, 4 * unit_roundoff<T> * smallest);
       if (shape.determinant_only) continue;
-      // x solves the system whose diagonal got what the pivots lacked; x* is the referee's for that one.
+      // x solves the system with what the pivots lacked added to its diagonal; x* is the referee's solution for that
+      // system.
       SpdBlock<T> nearby = selected(block, {k});
       nearby.info[0] = 0;
       std::copy_n(block.x.data() + k * shape.solution_size(), shape.solution_size(), nearby.x.data());
@@ -277,7 +282,7 @@ TEST_P(SpdSolverNumbers, PivotsBelowTheFloorAreReplacedAndCounted) {
       ASSERT_EQ(judgement.info, 0);
       ASSERT_LT(judgement.residual_ratio, spd_ratio_limit);
       ASSERT_LT(judgement.forward_ratio, spd_ratio_limit);
-      // The backward error is the one for A as given.
+      // The backward error is that for A as given.
       SpdBlock<T> given = selected(block, {k});
       given.info[0] = 0;
       given.x = nearby.x;
@@ -291,12 +296,13 @@ TEST_P(SpdSolverNumbers, AFloorThatNoPivotFallsBelowChangesNoBit) {
   for_all_shapes({1, 3, 0}, [this]<class T>(T, const SpdShape& shape) {
     SpdBlock<T> block = generated_block<T>(SpdFamily::random, shape, 9, 100), floored = block;
     solve(*solver_, block);
-    solve(*with_floor(1e-3), floored);  // a pivot is at least the smallest eigenvalue, 1/100 of the largest element
+    solve(*with_floor(1e-3), floored);  // a pivot is at least the smallest eigenvalue, which is 1/100 of the largest
+                                        // element
     for (std::int64_t k = 0; k < block.count; ++k) {
       ASSERT_EQ(block.info[k], 0);
       ASSERT_TRUE(same_bits(block, k, floored, k)) << "system " << k;
     }
-    // Nor where x is all that is wanted, and no number asks for what the floor does.
+    // No bit changes either if only x is wanted, and no number that the floor affects.
     std::fill(floored.x.begin(), floored.x.end(), static_cast<T>(nan_value));
     with_floor(1e-3)->solve(floored.batch(), {floored.x.data(), floored.info.data()});
     std::fill(block.x.begin(), block.x.end(), static_cast<T>(nan_value));
@@ -309,7 +315,7 @@ TEST_P(SpdSolverNumbers, AFloorThatNoPivotFallsBelowChangesNoBit) {
 }
 
 TEST_P(SpdSolverNumbers, RankDeficientGramMatricesAreRepairedAsOftenAsRankLacks) {
-  // A = G G^T with G = [I; B], B of integers: elimination is exact, and leaves zero after r = rank pivots.
+  // A = G G^T with G = [I; B] and integers in B: elimination is exact, and leaves zero after r = rank pivots.
   for (const Storage storage : all_storages)
     for (const int n : sizes_under_test({2, 5, 9, 16, 17, 32, 33, 64, 97}))
       for (const int nrhs : {1, 0}) {
@@ -347,7 +353,7 @@ TEST_P(SpdSolverNumbers, RankDeficientGramMatricesAreRepairedAsOftenAsRankLacks)
 }
 
 TEST_P(SpdSolverNumbers, TheFloorIsRelativeToTheDiagonalElement) {
-  // [[s, s], [s, s + s/1024]]: the second pivot is s/1024, whatever s.
+  // [[s, s], [s, s + s/1024]]: the second pivot is s/1024 for every s.
   const auto check = [this]<class T>(T) {
     for (const int exponent : {0, 30, -70, 60}) {
       SpdBlock<T> block;
@@ -379,13 +385,13 @@ TEST_P(SpdSolverNumbers, SlightlyNegativePivotsAreRepairedTooButNotIndefiniteMat
     block.resize(shape, 6);
     std::fill(block.b.begin(), block.b.end(), T(1));
     for (std::int64_t k = 0; k < 6; ++k) fill_singular(block, k, {});
-    // The last pivot, of min(i,j) 1, in units of floor a_nn; its row is the one before it but for the corner.
+    // The last pivot, 1 for min(i,j), in units of floor a_nn. Its row equals the previous one except in the corner.
     const auto last_pivot = [&](std::int64_t k, double pivot) {
       element(block, k, n - 1, n - 1) = static_cast<T>((n - 1) / (1 - pivot * floor));
     };
     last_pivot(0, -2);
     last_pivot(1, -9);
-    element(block, 2, n - 1, n - 1) = static_cast<T>(n - 2);  // -1
+    element(block, 2, n - 1, n - 1) = static_cast<T>(n - 2);  // the last pivot is then -1
     element(block, 3, n - 1, n - 1) = -1;
     for (int j = 0; j < n; ++j) set_symmetric<T>(block, 4, n / 2, j, 0);
     solve(*with_floor(floor), block);

@@ -1,5 +1,5 @@
-// What must not change the answer, or must change it in a known way, over all backends and methods: the place in the
-// batch, powers of two, permutations, inverting twice.
+// Changes that must not change the answer, or must change it in a known way, over all backends and methods. Examples
+// are the place in the batch, powers of two, permutations, and inverting twice.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ class SpdSolverProperties : public SpdSolverTest {};
 TEST_P(SpdSolverProperties, ASystemGetsTheSameBitsAtAnyPlaceInAnyBatch) {
   for_all_shapes({1, 4, 5, 0}, [this]<class T>(T, const SpdShape& shape) {
     SpdBlock<T> block = generated_block<T>(SpdFamily::random, shape, 67);
-    // One that is scaled on its way, among others that are not.
+    // One system that is scaled, among others that are not.
     for (std::int64_t e = 0; e < shape.matrix_size(); ++e) block.a[e] *= static_cast<T>(0x1p+100);
     std::vector<std::int64_t> reversed(67);
     std::iota(reversed.rbegin(), reversed.rend(), 0);
@@ -40,7 +40,7 @@ TEST_P(SpdSolverProperties, ASystemGetsTheSameBitsAtAnyPlaceInAnyBatch) {
 }
 
 TEST_P(SpdSolverProperties, OneSystemAThousandTimesIsOneAnswer) {
-  // Ill-conditioned, so that methods which solve some systems again do so here.
+  // Ill-conditioned, so that methods that solve some systems again do so here.
   for (const int n : sizes_here({1, 4, 13, 16, 32, 33, 64, 97}))
     for (const int nrhs : {1, 3, 0}) {
       const SpdShape shape{n, nrhs, Storage::packed_lower};
@@ -160,7 +160,7 @@ TEST_P(SpdSolverProperties, MatricesNearTheEndsOfTheRange) {
 }
 
 TEST_P(SpdSolverProperties, SumsOnTheWayMayLeaveTheRange) {
-  // A = [4 3; 3 4], b = (m, -m): x = b, but the substitution meets -m - 3/4 m, beyond the largest number.
+  // A = [4 3; 3 4], b = (m, -m): x = b, but substitution computes -m - 3/4 m, beyond the largest number.
   const auto check = [this]<class T>(T) {
     constexpr T m = std::numeric_limits<T>::max() / 8 * 7;
     SpdBlock<T> block;
@@ -177,7 +177,7 @@ TEST_P(SpdSolverProperties, SumsOnTheWayMayLeaveTheRange) {
   check(double{});
 }
 
-/// min(i,j), twice, and what integers i % 5 - 2 + c times `unit` are the solutions of.
+/// Returns systems with min(i,j) twice, and right-hand sides for the solutions (i % 5 - 2 + c) `unit`.
 template <class T>
 SpdBlock<T> integer_systems(const SpdShape& shape, T unit) {
   SpdBlock<T> block = generated_block<T>(SpdFamily::min_ij, shape, 2);
@@ -192,7 +192,7 @@ SpdBlock<T> integer_systems(const SpdShape& shape, T unit) {
 }
 
 TEST_P(SpdSolverProperties, IntegersTimesTheSmallestNumberComeOutExactly) {
-  // min(i,j) times the smallest subnormal number: the reciprocal of every pivot is beyond the range.
+  // min(i,j) times the smallest subnormal number: the reciprocal of every pivot is out of range.
   for_all_shapes({1, 4}, [this]<class T>(T, const SpdShape& shape) {
     constexpr T unit = std::numeric_limits<T>::denorm_min();
     SpdBlock<T> block = integer_systems<T>(shape, unit);
@@ -225,8 +225,9 @@ TEST_P(SpdSolverProperties, IntegerSolutionsTimesTheSmallestNumberComeOutExactly
 }
 
 TEST_P(SpdSolverProperties, DiagonalsAcrossTheWholeRange) {
-  // diag(s) K diag(s) for K with ones on the diagonal and 1/8 beside it, s from the smallest to the largest number that
-  // can be squared: well conditioned once the scales are taken out. x is chosen as K y = 1, x = y / s.
+  // diag(s) K diag(s), where K has ones on the diagonal and 1/8 beside it. The scales s go from the smallest to the
+  // largest number that can be squared. Without the scales the system is well conditioned. x is chosen so that K y = b
+  // / s with y = 1, x = y / s.
   const auto check = [this]<class T>(T) {
     constexpr int n = 12;
     SpdBlock<T> block;
@@ -252,7 +253,7 @@ TEST_P(SpdSolverProperties, DiagonalsAcrossTheWholeRange) {
 }
 
 TEST_P(SpdSolverProperties, PermutedSystemsHaveThePermutedSolution) {
-  // P A P^T (P x) = P b: put back in order, x must be right for the system that was not permuted.
+  // P A P^T (P x) = P b: put back in order, x must be right for the original system.
   std::mt19937 random(7);
   for_all_shapes({1, 3, 0}, [&]<class T>(T, const SpdShape& shape) {
     const int n = shape.n, columns = shape.wants_inverse() ? n : shape.nrhs;
@@ -293,7 +294,7 @@ TEST_P(SpdSolverProperties, TheInverseIsExactlySymmetricAndInvertsBack) {
       for (int i = 0; i < n; ++i)
         for (int j = 0; j < i; ++j) ASSERT_EQ(element(back, k, i, j), element(back, k, j, i));
     solve(*solver_, back);
-    // Each inversion has a relative error of a few n u condition; ||A||_2 is 1.
+    // Each inversion has a relative error of a few n u times the condition number; ||A||_2 is 1.
     for (std::int64_t k = 0; k < block.count; ++k) {
       ASSERT_EQ(back.info[k], 0);
       for (int i = 0; i < n; ++i)

@@ -1,5 +1,5 @@
-// Matrices that are singular to working precision, with a floor of pivots, over all backends and methods: every answer
-// is that of a nearby matrix, the same for all of them, and wrong ones are told from right ones.
+// Matrices that are singular to working precision, with a pivot floor, over all backends and methods. Every answer is
+// that of a nearby matrix, the same for all backends, and wrong answers are told from right ones.
 #include <gtest/gtest.h>
 
 #include <Eigen/Cholesky>
@@ -16,7 +16,7 @@ namespace {
 
 class SpdSolverRepair : public SpdSolverTest {
  protected:
-  /// The families that lose definiteness to rounding; `condition` far beyond 1/u.
+  /// Returns systems of the families that lose definiteness to rounding; `condition` is far beyond 1/u.
   template <class T>
   static std::vector<SpdBlock<T>> nearly_singular(const SpdShape& shape, std::int64_t count) {
     const double condition = sizeof(T) == 4 ? 1e9 : 1e18;
@@ -24,7 +24,7 @@ class SpdSolverRepair : public SpdSolverTest {
     for (const SpdFamily family : {SpdFamily::gaussian_kernel, SpdFamily::shifted_hilbert, SpdFamily::random,
                                    SpdFamily::random_one_small, SpdFamily::random_log_uniform, SpdFamily::moler})
       blocks.push_back(generated_block<T>(family, shape, count, condition));
-    // A kernel of points of which each stands twice.
+    // A kernel matrix in which each point occurs twice.
     SpdBlock<T> twins = blocks.front();
     for (std::int64_t k = 0; k < count; ++k)
       for (int i = 0; i < shape.n; ++i)
@@ -36,7 +36,7 @@ class SpdSolverRepair : public SpdSolverTest {
     blocks.push_back(std::move(twins));
     return blocks;
   }
-  /// Of these sizes those that tell something: on the host one code raises the pivots of every size.
+  /// Returns the sizes that are worth testing: on the host, one code raises the pivots of every size.
   [[nodiscard]] std::vector<int> sizes_raised_here(const std::vector<int>& sizes) const {
     return every_nth_size(sizes, backend_.kind == BackendKind::cuda ? 1 : 3);
   }
@@ -86,19 +86,19 @@ TEST_P(SpdSolverRepair, EveryAnswerIsThatOfANearbyMatrix) {
       const Eigen::VectorXd eigenvalues =
           Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd>(scaled, Eigen::EigenvaluesOnly).eigenvalues();
       const SpdJudgement judgement = judge(block, k, floor);
-      if (block.info[k] != 0) {  // rows of very different sizes, rounded alike: nothing semidefinite is near
+      if (block.info[k] != 0) {  // rows of very different sizes, rounded alike: no semidefinite matrix is near
         ASSERT_LT(eigenvalues(0), -2 * used);
         expect_failed(block, k, judgement.info);
         continue;
       }
-      // What is promised, and what these families need: hardly more than the floor.
+      // The promise, and what these families need: hardly more than the floor.
       const auto smallest_a = static_cast<double>(a.diagonal().minCoeff());
       const double rounding = n * unit_roundoff<T> * static_cast<double>(a.diagonal().maxCoeff()) / smallest_a;
       ASSERT_EQ(block.repaired[k] == 0, block.perturbation[k] == 0);
       ASSERT_LE(block.perturbation[k], 8 * std::max(used, rounding));
       ASSERT_LE(block.perturbation[k], used + 2 * rounding);
-      // The count is the number of eigenvalues below the floor, within the factors that lie between eigenvalues and
-      // pivots: n, and the growth of the factors, which is small.
+      // The count is the number of eigenvalues below the floor, within the factors between eigenvalues and pivots.
+      // These factors are n, and the growth of the factors of A, which is small.
       ASSERT_GE(block.repaired[k], (eigenvalues.array() < used / (20 * n)).count());
       ASSERT_LE(block.repaired[k], (eigenvalues.array() < used * n).count());
       if (shape.nrhs > 0) {
@@ -118,7 +118,7 @@ TEST_P(SpdSolverRepair, EveryAnswerIsThatOfANearbyMatrix) {
         ASSERT_LE(std::abs(block.smallest_pivot[k] - judgement.smallest_pivot), judgement.bounds.smallest_pivot);
         ASSERT_LE(std::abs(block.log_determinant[k] - judgement.log_determinant), judgement.bounds.log_determinant);
       }
-      // Gauss-Jordan elimination is not backward stable where it is not repaired.
+      // Gauss-Jordan elimination is not backward stable without repairs.
       if (shape.determinant_only || (GetParam().method == SpdMethod::gauss_jordan && block.repaired[k] == 0)) continue;
       ASSERT_LT(judgement.residual_ratio, spd_ratio_limit);
       ASSERT_LT(judgement.forward_ratio, spd_ratio_limit);
@@ -167,7 +167,7 @@ TEST_P(SpdSolverRepair, APivotEqualToTheFloorIsNotBelowIt) {
 }
 
 TEST_P(SpdSolverRepair, FloorsThatTheTypeDoesNotHoldMeanWhatTheySay) {
-  // Below the smallest float, and 1 after rounding to float.
+  // One floor is below the smallest float, the other becomes 1 when rounded to float.
   SpdBlock<float> block = generated_block<float>(SpdFamily::random, {6, 1, Storage::dense}, 4, 10), plain = block;
   solve(*solver_, plain);
   solve(*with_floor(1e-60), block);
@@ -175,7 +175,7 @@ TEST_P(SpdSolverRepair, FloorsThatTheTypeDoesNotHoldMeanWhatTheySay) {
   solve(*with_floor(1 - 1e-12), block);
   for (std::int64_t k = 0; k < 4; ++k) {
     EXPECT_EQ(block.info[k], 0);
-    EXPECT_EQ(block.repaired[k], 5);  // all pivots but the first, which is its diagonal element
+    EXPECT_EQ(block.repaired[k], 5);  // all pivots except the first, which is its own diagonal element
     EXPECT_LE(block.perturbation[k], 1);
   }
 }
@@ -206,7 +206,7 @@ TEST_P(SpdSolverRepair, InputThatIsNotFiniteIsFoundWithAFloorToo) {
 }
 
 TEST_P(SpdSolverRepair, WhereNothingIsRepairedRcondIsTheSame) {
-  // Also where no number of A^-1 has a place in T.
+  // This holds even if no number of A^-1 is in the range of T.
   for (const auto& [nrhs, determinant_only] : spd_questions) {
     if (nrhs == 0 && !determinant_only) continue;
     const SpdShape shape{3, nrhs, Storage::dense, determinant_only};
@@ -224,7 +224,7 @@ TEST_P(SpdSolverRepair, WhereNothingIsRepairedRcondIsTheSame) {
 }
 
 TEST_P(SpdSolverRepair, WrongAnswersAreNotTakenForRepairedOnes) {
-  // 200 systems of which nearly all are repaired; whatever is planted in one of them is noticed.
+  // Nearly all of these 200 systems are repaired. An error planted in one of them must be noticed.
   const SpdShape shape{16, 1, Storage::dense};
   constexpr double floor = 1e-5;
   SpdBlock<float> block = generated_block<float>(SpdFamily::gaussian_kernel, shape, 200, 1e9);

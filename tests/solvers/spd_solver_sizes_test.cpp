@@ -1,4 +1,5 @@
-// Batches whose systems differ in size, over all backends and methods: each is its leading block, whatever lies beyond.
+// Batches with systems of different sizes, over all backends and methods. Each system is its leading block, whatever
+// lies beyond.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,7 +15,7 @@ namespace {
 
 class SpdSolverSizes : public SpdSolverTest {};
 
-/// Systems of these sizes, one of each in a block of its own, and all in one block of `shape`, with `rubbish` beyond.
+/// Systems of these sizes, each in a separate block, and all in one block of `shape` with `rubbish` beyond their sizes.
 template <class T>
 struct Mixed {
   std::vector<SpdBlock<T>> alone;
@@ -35,7 +36,7 @@ struct Mixed {
       if (sizes[k] <= shape.n) place(k);
     }
   }
-  /// System k of `alone` into `together`.
+  /// Copies system k of `alone` into `together`.
   void place(std::size_t k) {
     SpdBlock<T>& one = alone[k];
     const auto system = static_cast<std::int64_t>(k);
@@ -47,7 +48,7 @@ struct Mixed {
         together.b[system * together.shape.rhs_size() + i * one.shape.nrhs + c] = one.b[i * one.shape.nrhs + c];
     }
   }
-  /// What `together` has of system k as the answer to `alone`; x beyond its size must be 0.
+  /// Returns the results in `together` for system k, in a copy of its block in `alone`; x beyond its size must be 0.
   SpdBlock<T> answer(std::int64_t k) const {
     SpdBlock<T> one = alone[static_cast<std::size_t>(k)];
     const SpdShape& shape = together.shape;
@@ -153,7 +154,7 @@ TEST_P(SpdSolverSizes, WhatIsWrongWithinIsTold) {
         set_symmetric(mixed.alone[2], 0, 7, 7, T(-1));
         if (storage == Storage::dense) element(mixed.alone[7], 0, 2, 9) += T(1);
         for (const std::size_t k : {0, 2, 7}) mixed.place(k);
-        set_symmetric(mixed.together, 6, 5, 5, static_cast<T>(nan_value));  // just beyond
+        set_symmetric(mixed.together, 6, 5, 5, static_cast<T>(nan_value));  // just beyond its size
         SpdBlock<T>& together = mixed.together;
         solve(*solver_, together);
         for (const std::int64_t k : {1, 3, 6}) ASSERT_LE(spd_error_over_bound(mixed.answer(k), 0, 0), 1) << k;
@@ -209,7 +210,7 @@ TEST_P(SpdSolverSizes, SolutionsMayTakeThePlaceOfRightHandSides) {
 
 TEST_P(SpdSolverSizes, PivotsAreRaisedOfTheLeadingBlock) {
   Mixed<double> mixed({24, 1, Storage::dense}, {10, 24, 3, 0, 17}, nan_value);
-  for (const std::size_t k : {0, 4}) {  // all ones: of rank 1
+  for (const std::size_t k : {0, 4}) {  // all ones: rank 1
     std::fill(mixed.alone[k].a.begin(), mixed.alone[k].a.end(), 1.0);
     std::fill(mixed.alone[k].b.begin(), mixed.alone[k].b.end(), 2.0);
     mixed.place(k);

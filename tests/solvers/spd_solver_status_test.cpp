@@ -1,5 +1,5 @@
-// Which systems are refused, with which status, over all backends and methods; and that a system which is refused
-// leaves its neighbours alone.
+// Which systems are refused, with which status, over all backends and methods. A refused system does not change its
+// neighbours.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -27,7 +27,8 @@ TEST_P(SpdSolverStatus, AZeroedRowAndColumnIsThatPivot) {
 }
 
 TEST_P(SpdSolverStatus, APlantedNegativePivotIsThatPivot) {
-  // A = L D L^T with small integers: L unit lower of ones, so A_ij = sum of D over k <= min(i,j), and D_p = -1.
+  // A = L D L^T with small integers. L is a unit lower triangle of ones, so A_ij is the sum of D over k <= min(i,j);
+  // D_p = -1.
   for_all_shapes({1, 0}, [this]<class T>(T, const SpdShape& shape) {
     SpdBlock<T> block;
     block.resize(shape, shape.n);
@@ -42,7 +43,7 @@ TEST_P(SpdSolverStatus, APlantedNegativePivotIsThatPivot) {
 }
 
 TEST_P(SpdSolverStatus, APivotOfExactlyZeroIsNotPositive) {
-  // The same with D_p = 0: singular, and positive semidefinite.
+  // A = L D L^T as before, with D_p = 0: singular, and positive semidefinite.
   for_all_shapes({1, 0}, [this]<class T>(T, const SpdShape& shape) {
     SpdBlock<T> block;
     block.resize(shape, shape.n);
@@ -60,7 +61,8 @@ TEST_P(SpdSolverStatus, NotFiniteInputIsFoundInEveryPlaceThatCounts) {
     for (const int n : sizes_here(sizes_under_test({1, 7, 8, 17, 32, 33, 64, 128}))) {
       const SpdShape shape{n, 2, storage};
       SCOPED_TRACE(shape_name(shape));
-      // One system per place; of the larger ones every fifth and every 17th, which still meet each row and each column.
+      // One system per place. For larger sizes, every fifth or 17th place is tested, which still covers each row and
+      // each column.
       std::int64_t step = 1;
       if (n > 32) step = n > 64 ? 17 : 5;
       const std::int64_t matrix_size = shape.matrix_size(),
@@ -91,7 +93,7 @@ TEST_P(SpdSolverStatus, NotFiniteInputIsFoundInEveryPlaceThatCounts) {
 TEST_P(SpdSolverStatus, InputIsJudgedInTheDocumentedOrder) {
   SpdBlock<double> block = generated_block<double>(SpdFamily::random, {9, 1, Storage::dense}, 3);
   for (std::int64_t k = 0; k < 3; ++k) {
-    element(block, k, 0, 0) = -1;  // a pivot that is not positive, last in order
+    element(block, k, 0, 0) = -1;  // a pivot that is not positive comes last in the order
     block.b[k * 9 + 4] = nan_value;
     if (k < 2) element(block, k, 8, 2) += 1;
     if (k < 1) element(block, k, 1, 7) = infinity;
@@ -107,7 +109,7 @@ TEST_P(SpdSolverStatus, AsymmetryIsRefusedAtEveryPlaceHoweverLittleIsAsked) {
     const SpdShape shape{n, 1, Storage::dense};
     SCOPED_TRACE(shape_name(shape));
     const auto check = [&]<class T>(T) {
-      // One system per place, but those on the diagonal.
+      // One system per place, except on the diagonal.
       const std::int64_t systems = shape.matrix_size();
       const SpdBlock<T> clean = [&] {
         SpdBlock<T> block = repeated(generated_block<T>(SpdFamily::random, shape, 17, 10), systems);
@@ -137,12 +139,12 @@ TEST_P(SpdSolverStatus, AsymmetryWithinRoundingIsSolvedAndBeyondItRefused) {
     const int n = shape.n;
     if (n == 1 || shape.storage != Storage::dense) return;  // no pair of elements
     {
-      // Scaled by powers of two as far as the bound is to follow.
+      // Scaled by powers of two, as far as the bound must follow.
       for (const int exponent : {0, -50, 60}) {
         SpdBlock<T> block = generated_block<T>(SpdFamily::gram, shape, 8);
         for (T& value : block.a) value = std::ldexp(value, exponent);
         for (std::int64_t k = 0; k < 8; ++k) {
-          // In either triangle and with either sign, between the first two rows and the outermost ones; the allowance
+          // In either triangle and with either sign, between the first two rows and the outermost rows. The allowance
           // is n eps sqrt(a_ii a_jj).
           const int far = k % 4 < 2 ? n - 1 : 1, i = k % 2 == 0 ? far : 0, j = k % 2 == 0 ? 0 : far;
           set_symmetric<T>(block, k, i, j, 0);
@@ -164,7 +166,7 @@ TEST_P(SpdSolverStatus, AsymmetryWithinRoundingIsSolvedAndBeyondItRefused) {
 }
 
 TEST_P(SpdSolverStatus, TrianglesThatDifferByAnUlpAreJudgedAsTheyAreStored) {
-  // As a Gram product in floating point gives them.
+  // Triangles differ like this in a Gram product in floating point.
   for_all_shapes({1, 3, 0}, [this]<class T>(T, const SpdShape& shape) {
     const int n = shape.n;
     if (shape.storage != Storage::dense) return;
@@ -180,7 +182,7 @@ TEST_P(SpdSolverStatus, TrianglesThatDifferByAnUlpAreJudgedAsTheyAreStored) {
     for (std::int64_t k = 0; k < block.count; ++k) {
       ASSERT_EQ(block.info[k], 0);
       expect_backward_error(block, k);
-      if (GetParam().method != SpdMethod::gauss_jordan) {  // which is not backward stable
+      if (GetParam().method != SpdMethod::gauss_jordan) {  // Gauss-Jordan elimination is not backward stable
         ASSERT_LT(judge(block, k).residual_ratio, spd_ratio_limit);
       }
     }
@@ -228,7 +230,7 @@ TEST_P(SpdSolverStatus, ASolutionThatOverflowsSaysSo) {
   });
 }
 
-// A = L D L^T with d = p, s and l_10 = p^-1/2: of A^-1 the first element alone, 1 / p + 1 / (p s), leaves the range.
+// A = L D L^T with d = p, s and l_10 = p^-1/2: only the first element of A^-1, 1 / p + 1 / (p s), leaves the range.
 TEST_P(SpdSolverStatus, AnInverseThatOverflowsSaysSo) {
   for_all_shapes({0}, [this]<class T>(T, const SpdShape& shape) {
     const int n = shape.n, p = sizeof(T) == 4 ? -110 : -1000, s = sizeof(T) == 4 ? -20 : -40;
@@ -247,7 +249,7 @@ TEST_P(SpdSolverStatus, AnInverseThatOverflowsSaysSo) {
 
 TEST_P(SpdSolverStatus, ASolutionThatUnderflowsSaysSo) {
   for_all_shapes({1, 3}, [this]<class T>(T, const SpdShape& shape) {
-    constexpr int lowest = std::numeric_limits<T>::min_exponent;  // of normal numbers
+    constexpr int lowest = std::numeric_limits<T>::min_exponent;  // least exponent of normal numbers
     const int half = lowest / 2;
     SpdBlock<T> block = generated_block<T>(SpdFamily::gram, shape, 6);
     const auto scale = [&](std::int64_t k, int a_exponent, int b_exponent) {
@@ -257,11 +259,11 @@ TEST_P(SpdSolverStatus, ASolutionThatUnderflowsSaysSo) {
       for (std::int64_t e = 0; e < shape.rhs_size(); ++e) b[e] = std::ldexp(b[e], b_exponent);
     };
     scale(1, -half, half - 60);       // below the smallest number
-    scale(2, -half, half - 8);        // among the subnormal ones, a few bits left
+    scale(2, -half, half - 8);        // subnormal, with a few bits left
     scale(3, -half - 20, half + 20);  // normal
     std::fill_n(block.b.begin() + 4 * shape.rhs_size(), shape.rhs_size(), T(0));
     scale(4, -half, 0);  // x = 0, exactly
-    // The identity and numbers that are small themselves: x is b, to the bit.
+    // The identity, and small numbers in b: x equals b, to the bit.
     for (int i = 0; i < shape.n; ++i)
       for (int j = 0; j <= i; ++j) set_symmetric<T>(block, 5, i, j, T(i == j ? 1 : 0));
     for (std::int64_t e = 0; e < shape.rhs_size(); ++e)
@@ -278,7 +280,7 @@ TEST_P(SpdSolverStatus, ASolutionThatUnderflowsSaysSo) {
       ASSERT_EQ(block.x[4 * shape.rhs_size() + e], 0);
       ASSERT_EQ(block.x[5 * shape.rhs_size() + e], block.b[5 * shape.rhs_size() + e]);
     }
-    // The referee agrees, and with nothing else.
+    // The referee agrees with this status, and with no other.
     for (const std::int64_t k : {1, 2}) {
       EXPECT_TRUE(same_status(info_result_underflowed, judge(block, k), scalar_type_of<T>, shape.n));
       SpdBlock<T> zero = block;

@@ -1,5 +1,5 @@
-// One source over all backends and methods: what the interface of SpdSolver promises about its arguments and results.
-// Status, accuracy, properties and the numbers about A have files of their own beside this one.
+// The promises of the SpdSolver interface about arguments and results, with one source over all backends and methods.
+// Status, accuracy, properties and the numbers about A are tested in files beside this one.
 #include "solvers/spd_solver.hpp"
 
 #include <gtest/gtest.h>
@@ -56,8 +56,8 @@ TEST_P(SpdSolverTest, SolvesASystemThatCanBeCheckedByHand) {
 }
 
 TEST_P(SpdSolverTest, IntegersComeOutExactly) {
-  // All pivots of min(i,j) are 1 and all its multipliers are 1, so an elimination in floating point is exact; the
-  // inverse is tridiagonal: 2 on the diagonal (1 in the last place), -1 beside it.
+  // All pivots and multipliers of min(i,j) are 1, so an elimination in floating point is exact. The inverse is
+  // tridiagonal: 2 on the diagonal (1 in the last place), -1 beside it.
   for_all_shapes({1, 2, 4, 5, 17, 0}, [this]<class T>(T, const SpdShape& shape) {
     SpdBlock<T> block = generated_block<T>(SpdFamily::min_ij, shape, 3);
     const auto chosen = [](std::int64_t k, int i, int c) { return static_cast<T>((7 * k + 3 * i + 5 * c) % 9 - 4); };
@@ -123,7 +123,7 @@ TEST_P(SpdSolverTest, StridesArePassedOverAndPaddingIsNeitherReadNorWritten) {
   for_all_shapes({1, 3, 0}, [this]<class T>(T, const SpdShape& shape) {
     constexpr std::int64_t count = 11;
     SpdBlock<T> close = generated_block<T>(SpdFamily::random, shape, count), padded = close;
-    element(close, 4, 0, 0) = -1;  // one failure: its NaNs belong into its own x
+    element(close, 4, 0, 0) = -1;  // one failure: its NaN must stay in its own x
     element(padded, 4, 0, 0) = -1;
     solve(*solver_, close);
     // The first system starts one number into its array, and the strides are odd: nothing is aligned to more than T.
@@ -161,7 +161,7 @@ TEST_P(SpdSolverTest, ANumberThatIsNotWantedChangesNoOther) {
         if (n > 1) element(all, 5, n - 1, 0) *= 1 + std::numeric_limits<T>::epsilon();  // judged as it is stored
         const SpdBlock<T> clean = all;
         solve(*solver_, all);
-        // Bit p of `wanted` asks for the p-th number: none, each alone, all but each, all. The others keep their
+        // Bit p of `wanted` asks for number p: none, each alone, all but each, all. The other numbers must keep their
         // sentinels.
         constexpr unsigned everything = (1U << spd_number_count<T>)-1;
         std::vector<unsigned> choices{0, everything};
@@ -196,7 +196,7 @@ TEST_P(SpdSolverTest, NothingIsLeftFromTheBatchBefore) {
       const SpdShape shape{n, 1, storage};
       SCOPED_TRACE(shape_name(shape));
       const auto check = [&]<class T>(T) {
-        // Solver and device have seen the same shape before, where everything failed: NaN wherever nothing is written.
+        // Solver and device have seen the same shape before, with failures only: memory that is not written holds NaN.
         SpdBlock<T> block = generated_block<T>(SpdFamily::random_log_uniform, shape, 300, 1e3), failing = block;
         for (std::int64_t k = 0; k < failing.count; ++k) element(failing, k, n - 1, n - 1) = -1;
         solve(*solver_, failing);
@@ -297,7 +297,7 @@ TEST_P(SpdSolverTest, ArgumentsThatMakeNoSenseThrow) {
   EXPECT_NE(thrown(shaped(0, 1)).find("n = 0"), std::string::npos);
   EXPECT_NE(thrown(shaped(129, 1)).find("n = 129"), std::string::npos);
   EXPECT_NE(thrown(shaped(4, -1)).find("nrhs = -1"), std::string::npos);
-  EXPECT_NE(thrown(shaped(4, 1 << 24)).find("nrhs = 16777216"), std::string::npos);  // 128 of them are 2^31
+  EXPECT_NE(thrown(shaped(4, 1 << 24)).find("nrhs = 16777216"), std::string::npos);  // 128 times this is 2^31
   EXPECT_NE(thrown(shaped(4, 1, -1)).find("-1 systems"), std::string::npos);
   EXPECT_NE(thrown({{4, 2, Storage::dense, true}, 1}).find("nrhs = 2"), std::string::npos);
   EXPECT_NE(thrown({{4, 1, Storage::dense}, 1, nullptr, nullptr, 15}).find("stride of A is 15"), std::string::npos);
@@ -317,7 +317,7 @@ TEST_P(SpdSolverTest, ArgumentsThatMakeNoSenseThrow) {
   EXPECT_NE(thrown({{4, 1, Storage::dense}, 1, a, nullptr}, {x, status}).find("no array for b"), std::string::npos);
   EXPECT_NE(thrown(of(tight, tight), {nullptr, status}).find("no array for x"), std::string::npos);
   EXPECT_NE(thrown(of(tight, tight), {x, nullptr}).find("no array for info"), std::string::npos);
-  // The input would change while it is read.
+  // These are refused because the input would change while it is read.
   EXPECT_NE(thrown(of(tight, tight), {a + 31, status}).find("memory of A"), std::string::npos);
   EXPECT_NE(thrown(of(tight, tight), {b + 1, status}).find("memory of b"), std::string::npos);
   EXPECT_NE(thrown(of(tight, 5), {b, status}).find("memory of b"), std::string::npos);

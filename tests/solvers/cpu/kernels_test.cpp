@@ -1,5 +1,5 @@
-// The cpu kernels, each instruction set forced by name: the backend that the other tests of this room see uses the best
-// one alone. One file, because all of it forces them in the same way.
+// The cpu kernels with each instruction set forced by name; other tests of this room use only the best one. One file,
+// because all tests force instruction sets in the same way.
 #include "solvers/cpu/kernels.hpp"
 
 #include <gtest/gtest.h>
@@ -35,7 +35,8 @@ void for_all_solvers(Check check, double pivot_floor = 0) {
     }
 }
 
-/// Fills one system's matrix: value(i, j) in the lower triangle; above it the same, or a NaN that nobody may look at.
+/// Fills one system's matrix with value(i, j) in the lower triangle, and above it alike or with a NaN that must not be
+/// read.
 template <class T, class Value>
 void fill(T* a, const SpdShape& shape, Value value) {
   for (int i = 0; i < shape.n; ++i)
@@ -91,7 +92,7 @@ TEST(Ldlt, EveryInstructionSetAndMethodSolvesEveryShape) {
           const SpdShape shape{n, nrhs, storage};
           const auto check = [&]<class T>(T) {
             SpdBlock<T> block = generated_block<T>(SpdFamily::random_log_uniform, shape, 21);
-            element(block, 20, 0, 0) = 0;  // one failure in the group that is not full
+            element(block, 20, 0, 0) = 0;  // one failure in the incomplete group
             solve(solver, block);
             EXPECT_EQ(block.info[20], 1);
             for (std::int64_t k = 0; k < 20; ++k) {
@@ -110,8 +111,9 @@ TEST(Ldlt, EveryInstructionSetAndMethodSolvesEveryShape) {
 }
 
 TEST(Ldlt, ClosedFormsOfTheNumbersAboutA) {
-  // min(i,j): all pivots are 1, det = 1; the norms are n(n+1)/2 and 4 (n > 2).   r^|i-j|: det = (1 - r^2)^(n-1), the
-  // last pivots are 1 - r^2; ||A|| ||A^-1|| = ((1 + r)/(1 - r))^2 as n grows.   diag(4^i): all of it by hand.
+  // For min(i,j), all pivots are 1, det = 1; the norms are n(n+1)/2 and 4 (n > 2). For r^|i-j|, det = (1 - r^2)^(n-1),
+  // the last pivots are 1 - r^2, and ||A|| ||A^-1|| tends to ((1 + r)/(1 - r))^2. For diag(4^i), everything follows by
+  // hand.
   for_all_solvers([](SpdSolver& solver) {
     for (const Storage storage : every_storage)
       for (const int n : {3, 4, 13, 32, 64})
@@ -125,7 +127,7 @@ TEST(Ldlt, ClosedFormsOfTheNumbersAboutA) {
             const std::int64_t size = shape.matrix_size();
             fill(block.a.data(), shape, [](int, int j) { return j + 1; });
             fill(block.a.data() + size, shape, [r](int i, int j) { return std::pow(r, i - j); });
-            // 4^i from 4^-32 on for n = 64
+            // 4^i from 4^-32 on, for n = 64
             fill(block.a.data() + 2 * size, shape,
                  [n](int i, int j) { return i == j ? std::ldexp(1.0, 2 * i - n) : 0; });
             solve(solver, block);
@@ -151,7 +153,7 @@ TEST(Ldlt, ClosedFormsOfTheNumbersAboutA) {
 }
 
 TEST(Ldlt, ARepairedPivotIsTheFloor) {
-  // L of ones, A_ij = number of k <= min(i,j) with D_k = 1: D_p = 0 is found as exactly 0, and replaced by
+  // L has ones, and A_ij is the number of k <= min(i,j) with D_k = 1. D_p = 0 is found as exactly 0, and replaced by
   // floor * a_pp; the determinant is that number.
   constexpr double floor = 0x1p-10;
   for_all_solvers(
@@ -163,7 +165,7 @@ TEST(Ldlt, ARepairedPivotIsTheFloor) {
               SpdBlock<T> block;
               block.resize(shape, 3 * n);
               std::fill(block.b.begin(), block.b.end(), T(1));
-              const auto repaired = [n](int k) { return k % 3 == 0 ? 1 + k / 3 % (n - 1) : 0; };  // 0: none
+              const auto repaired = [n](int k) { return k % 3 == 0 ? 1 + k / 3 % (n - 1) : 0; };  // 0: no pivot
               for (int k = 0; k < 3 * n; ++k)
                 fill(block.a.data() + k * shape.matrix_size(), shape,
                      [p = repaired(k)](int, int j) { return p > 0 && j >= p ? j : j + 1; });
@@ -178,7 +180,7 @@ TEST(Ldlt, ARepairedPivotIsTheFloor) {
                 const int p = repaired(k);
                 ASSERT_EQ(block.info[k], 0);
                 ASSERT_EQ(block.repaired[k], p > 0 ? 1 : 0) << "system " << k;
-                // Its column below the pivot is zero too, so no later pivot changes.
+                // Its column below the pivot is zero, too, so no later pivot changes.
                 const double pivot = p > 0 ? floor * p : 1;
                 ASSERT_NEAR(block.log_determinant[k], std::log(pivot), 1e-14 * n) << "system " << k;
                 ASSERT_EQ(block.smallest_pivot[k], static_cast<T>(std::min(pivot, 1.0)));
@@ -223,7 +225,7 @@ TEST(Ldlt, WhatIsNotAskedForIsNotWrittenAndStridesLeaveGapsAlone) {
                 << "system " << k;
             for (std::int64_t e = shape.solution_size(); e < x_stride; ++e) ASSERT_EQ(x[k * x_stride + e], 77);
           }
-          // Each number alone.
+          // Asks for each number alone.
           std::vector<T> number(count, T(77));
           for (T* SpdSolution<T>::*member :
                {&SpdSolution<T>::backward_error, &SpdSolution<T>::rcond, &SpdSolution<T>::smallest_pivot}) {
@@ -240,8 +242,8 @@ TEST(Ldlt, WhatIsNotAskedForIsNotWrittenAndStridesLeaveGapsAlone) {
 }
 
 TEST(Ldlt, TheUpperTriangleDecidesOnlyWhereItIsCompared) {
-  // One element above the diagonal differs: in its last bit (solved, as the lower triangle says), by much, or it is not
-  // finite. Every place, so every vector and tail of the comparison is met.
+  // One element above the diagonal differs: in its last bit (solved by the lower triangle), by much, or it is not
+  // finite. Every place is tested, so every vector and tail of the comparison is reached.
   for (const LdltKernels& kernels : usable_ldlt_kernels()) {
     const auto solver = make_cpu_spd_solver(1, kernels, {});
     for (const int n : {2, 3, 5, 8, 11, 18}) {
@@ -301,8 +303,8 @@ TEST(Ldlt, NeitherLaneNorNeighbourDecidesABit) {
 }
 
 TEST(Ldlt, APowerOfTwoTimesAChangesNoBitOfTheAnswer) {
-  // All that it changes are exponents: residuals are as exact for large and for small A as for A next to 1. With the
-  // last exponent A is scaled before it is eliminated, and so are its neighbours.
+  // Only exponents change: residuals are as exact for large and small A as for A near 1. With the last exponent, A is
+  // scaled before the elimination, and so are its neighbours.
   for_all_solvers([](SpdSolver& solver) {
     for (const int n : {8, 13, 32})
       for (const int nrhs : {0, 1, 3}) {
@@ -351,7 +353,7 @@ TEST(Ldlt, InstructionSetsWithFusedMultiplyAddAgreeBitForBit) {
 }
 
 TEST(Ldlt, WhatTheCompilerKnowsOfAShapeDecidesNoBit) {
-  // Eight rows and one right-hand side have code of their own; the same right-hand side twice has not.
+  // Eight rows and one right-hand side have special code; two copies of the right-hand side use the general code.
   for_all_solvers([](SpdSolver& solver) {
     const auto check = [&]<class T>(T) {
       constexpr int n = 8;
@@ -383,12 +385,11 @@ TEST(Ldlt, WhatTheCompilerKnowsOfAShapeDecidesNoBit) {
 }
 
 TEST(Ldlt, TheLayoutDecidesNoBit) {
-  // Norms and residuals are taken where A is loaded, from what is kept of it, or from the caller's, as the layout
-  // suits.
+  // Norms and residuals use A during loading, a copy of A, or A in the caller's memory, depending on the layout.
   for_all_solvers([](SpdSolver& solver) {
     for (const int n : {7, 8, 12, 16, 32, 40})
       for (const int nrhs : {0, 1, 3})
-        for (const int exponent : {0, 30}) {  // A with the second is scaled before it is eliminated
+        for (const int exponent : {0, 30}) {  // with the second exponent, A is scaled before the elimination
           SCOPED_TRACE("n = " + std::to_string(n) + ", nrhs = " + std::to_string(nrhs));
           const auto check = [&]<class T>(T) {
             constexpr std::int64_t count = 35;

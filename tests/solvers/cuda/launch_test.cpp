@@ -1,6 +1,6 @@
-// The launch for arrays on the device: what it refuses before anything runs, and that it can be captured, replayed and
-// called from many threads. (What it computes is what the cuda solver computes, whose tests are those of all backends.)
-// One file, because all of it has arrays on the device that come and go in the same way.
+// Launches for arrays on the device: refusals before anything runs, capture and replay, and calls from many threads.
+// (The tests of all backends check the results, because the cuda solver uses these launches.) One file, because all
+// tests create and release device arrays in the same way.
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@
 namespace smallbatch::testing {
 namespace {
 
-/// Arrays that no kernel ever sees.
+/// Arrays that no kernel ever reads.
 class SpdLaunch : public ::testing::Test {
  protected:
   cudaError_t launch() { return launch_spd_solve(batch_, solution_, options_, workspace_, nullptr); }
@@ -85,7 +85,7 @@ TEST_F(SpdLaunch, RefusesStridesAndPlacesThatOverlap) {
   expect_refused();
   solution_.x = memory_.data() + 40;  // within A
   expect_refused();
-  solution_.x = const_cast<float*>(batch_.b);  // read while it would be written
+  solution_.x = const_cast<float*>(batch_.b);  // x would be written while b is read
   expect_refused();
 }
 
@@ -104,7 +104,7 @@ TEST_F(SpdLaunch, RefusesAWorkspaceThatIsNotThereOrNotAligned) {
 }
 
 TEST_F(SpdLaunch, RefusesSizesThatNoKernelKnows) {
-  const std::array<std::int32_t, 1> sizes{};  // not looked at
+  const std::array<std::int32_t, 1> sizes{};  // the sizes are not read
   batch_.shape.nrhs = 0;
   batch_.sizes = sizes.data();
   EXPECT_EQ(launch(), cudaErrorNotSupported);
@@ -121,7 +121,7 @@ TEST_F(SpdLaunch, NeedsNoMoreWorkspaceThanItSays) {
   EXPECT_EQ(spd_workspace_bytes<float>({65, 1}, 1000, {}), 0U);
 }
 
-/// Numbers on the device, which come and go as vectors.
+/// Numbers on the device, made from a vector and copied back to a vector.
 template <class V>
 class OnDevice {
  public:
@@ -158,14 +158,14 @@ class DeviceBlock {
         log_determinant_(like.info.size()),
         info_(2 * like.info.size()),
         workspace_(spd_workspace_bytes<T>(shape_, count_, options)) {
-    // What lies in a fresh workspace is anybody's guess.
+    // A new workspace may contain anything.
     check(cudaMemset(workspace_.data(), 0x01, spd_workspace_bytes<T>(shape_, count_, options)));
     upload(like);
   }
   void upload(const SpdBlock<T>& from) {
     a_.upload(from.a);
     b_.upload(from.b);
-    check(cudaDeviceSynchronize());  // streams that do not wait for the default one must not come before the copies
+    check(cudaDeviceSynchronize());  // streams that do not wait for the default stream must not start before the copies
   }
   void launch(cudaStream_t stream) const {
     const SpdSolution<T> solution{x_.data(),
@@ -210,7 +210,7 @@ class DeviceBlock {
 
 class SpdLaunchOnDevice : public SpdSolverTest {
  protected:
-  /// Systems of many kinds: plain ones, and of each kind that a kernel leaves to another one a few.
+  /// Returns systems of many kinds: plain ones, and a few of each kind that a kernel leaves to another.
   template <class T>
   static SpdBlock<T> mixed_systems(const SpdShape& shape, std::uint64_t seed) {
     SpdBlock<T> block = generated_block<T>(SpdFamily::random, shape, 150, 100, seed);
@@ -314,7 +314,7 @@ TEST_P(SpdLaunchOnDevice, MatricesMayLieAnywhere) {
     OnDevice<std::int32_t> info(block.count);
     OnDevice<std::byte> workspace(spd_workspace_bytes<T>(shape, block.count, options));
     b.upload(block.b);
-    // Pieces of 16 bytes begin with all matrices, with none, or with some of them.
+    // All matrices begin at multiples of 16 bytes, or none, or some.
     for (const std::int64_t begin : {0, 1})
       for (const std::int64_t gap : {0, 3, 4})
         for (const bool judged : {false, true}) {
@@ -412,13 +412,14 @@ TEST_F(SpdLaunch, RefusesFactorsThatMakeNoSense) {
   EXPECT_EQ(launch_spd_solve_factored(factored, solution_, nullptr), cudaErrorInvalidValue);
 }
 
-/// Where matrices have no room in shared memory; elsewhere the same kernel is told that they have none.
+/// Tests the kernel for matrices that do not fit into shared memory. On devices where they fit, the kernel is told that
+/// they do not.
 template <class T>
 void expect_pivots_raised_alike_in_the_workspace() {
   const int n = 100;
   const SpdShape shape{n, 1, Storage::dense};
   SpdBlock<T> block = generated_block<T>(SpdFamily::random, shape, 300, 100, 5);
-  for (std::int64_t k = 0; k < block.count; k += 2)  // the last row is the first one
+  for (std::int64_t k = 0; k < block.count; k += 2)  // the last row equals the first
     for (int j = n - 1; j >= 0; --j) set_symmetric(block, k, n - 1, j, element(block, k, j == n - 1 ? 0 : j, 0));
   OnDevice<T> a(block.a.size()), b(block.b.size()), x(block.x.size());
   OnDevice<std::int32_t> info(2 * block.info.size());

@@ -1,4 +1,4 @@
-// Layouts in device memory: the cases of the host.
+// Layouts in device memory, with the same cases as on the host.
 #include <cuda_runtime_api.h>
 
 #include "core/device_cuda.hpp"

@@ -1,9 +1,10 @@
-// Every kernel of this room, on batches so small that each tool of compute-sanitizer ends in minutes; scripts/gpu runs
-// these tests under all of them. That none of the kernels is left out says tests/solvers/sanitized_test.py. One file,
-// because all kernels are launched by the same few questions.
+// Every kernel of this room, on batches small enough that each tool of compute-sanitizer ends in minutes. All tools run
+// in scripts/gpu. The script tests/solvers/sanitized_test.py checks that no kernel is left out. One file, because all
+// kernels are launched by the same few requests.
 //
-// Kernels whose warps stride over a batch are launched with a third of the warps that would have a task, so that each
-// has up to three: what one leaves in shared memory the next ones meet, also where two are under way.
+// Kernels with warps that stride over a batch are launched with a third of the warps that would have a task. Each warp
+// thus has up to three tasks, and later tasks meet what earlier ones left in shared memory, even if two are in
+// progress.
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
@@ -45,13 +46,13 @@ void note_launch(const void* kernel) {
   if (noted.insert(name).second && file != nullptr) std::ofstream(file, std::ios::app) << name << '\n';
 }
 
-/// To some tools a launch is seconds. With SMALLBATCH_KERNELS_ONCE, a folder, calls are left out that launch no kernel
-/// for the first time, of all processes that have the same folder; a file there says that a kernel is taken.
+/// Which calls run. With some tools a launch takes seconds. If SMALLBATCH_KERNELS_ONCE names a folder, calls that
+/// launch no new kernel are left out. All processes with the same folder count; a file in it marks a kernel as taken.
 enum class Calls { all, with_new_kernels };
 const char* const kernels_taken = std::getenv("SMALLBATCH_KERNELS_ONCE");
 const Calls wanted_calls = kernels_taken == nullptr ? Calls::all : Calls::with_new_kernels;
 
-/// Whether one of these was never launched with matrices stored in that way. All count as launched from now on.
+/// Returns whether one of these was never launched with matrices in that storage. Afterwards all count as launched.
 bool is_one_new(const std::vector<const void*>& kernels, Storage storage) {
   bool is_new = false;
   for (const void* kernel : kernels) {
@@ -67,10 +68,10 @@ bool is_one_new(const std::vector<const void*>& kernels, Storage storage) {
 }
 
 enum class Blocks { all, third };
-/// Beyond 64 rows a block has one system.
+/// Beyond 64 rows, a block has one system.
 Blocks blocks_for(int n) { return n > 64 ? Blocks::all : Blocks::third; }
 
-/// Runs what `launch` enqueues for matrices that are stored so; false where it is left out.
+/// Runs what `launch` enqueues for matrices in that storage. Returns false if it is left out.
 template <class Launch>
 bool run(Blocks blocks, Storage storage, Calls calls, const Launch& launch) {
   const Stream stream;
@@ -108,11 +109,11 @@ bool run(Blocks blocks, Storage storage, Calls calls, const Launch& launch) {
   return true;
 }
 
-/// Numbers on the device. Those that are not uploaded are not initialized.
+/// Numbers on the device. They are not initialized unless they are uploaded.
 template <class V>
 class DeviceCopy {
  public:
-  /// `offset`: numbers between the beginning of a piece of memory, a multiple of 256 bytes, and the first one.
+  /// `offset` is the distance of the first number from an address that is a multiple of 256 bytes.
   explicit DeviceCopy(std::size_t count, std::size_t offset = 0)
       : count_(count), data_(memory_.reserve<V>(count + offset + 1) + offset) {}
   template <class Values>
@@ -132,13 +133,13 @@ class DeviceCopy {
   V* data_;
 };
 
-/// Which numbers are asked for; whether arrays begin at multiples of 16 bytes.
+/// Which numbers are wanted, and whether arrays begin at multiples of 16 bytes.
 enum class Numbers { none, backward_error, all };
 enum class Place { aligned, not_aligned };
 
 std::size_t offset_of(Place place) { return place == Place::aligned ? 0 : 1; }
 
-/// False where the call is left out.
+/// Returns false if the call is left out.
 template <class T>
 bool solve_on_device(SpdBlock<T>& block, const SpdOptions& options, Numbers wanted, Place place, Calls calls) {
   const auto count = static_cast<std::size_t>(block.count);
@@ -184,7 +185,7 @@ void expect_right(const SpdBlock<T>& block, double pivot_floor = 0) {
   for (std::size_t k = 0; k < errors.size(); ++k) EXPECT_LE(errors[k], 1) << "system " << k;
 }
 
-/// The referee agrees with x, and with what the pivots say.
+/// Expects that the referee agrees with x and with the numbers of the pivots.
 template <class T>
 void expect_solved_by_factors(const SpdBlock<T>& block, std::int64_t k) {
   const SpdJudgement judgement = judge(block, k);
@@ -202,12 +203,12 @@ void expect_solved_by_factors(const SpdBlock<T>& block, std::int64_t k) {
     EXPECT_LE(error, 1) << "system " << k;
 }
 
-/// What some systems are that not every call can solve.
+/// Special systems that not every call can solve.
 enum class Odd { none, ill_conditioned, singular };
 
-/// Enough systems for several warps' tasks, the last one with fewer (a task has up to 32 systems where a lane has one,
-/// 8 up to 32 rows, and up to 4 beyond; x alone is left to other kernels where there are fewer than 8): plain ones, and
-/// of each kind that a kernel treats otherwise one or more.
+/// Returns enough systems for the tasks of several warps; the last task has fewer. A task has up to 32 systems with one
+/// lane each, 8 up to 32 rows, and up to 4 beyond. (With fewer than 8 systems, other kernels solve for x alone.) The
+/// systems are plain ones, and at least one of each kind that a kernel treats specially.
 template <class T>
 SpdBlock<T> systems_of(const SpdShape& shape, Odd odd) {
   const int n = shape.n;
@@ -220,7 +221,7 @@ SpdBlock<T> systems_of(const SpdShape& shape, Odd odd) {
         if (odd == Odd::ill_conditioned)
           std::copy_n(ill.a.begin() + k * shape.matrix_size(), shape.matrix_size(),
                       block.a.begin() + k * shape.matrix_size());
-        if (odd == Odd::singular && n > 1) {  // its last two rows are the same
+        if (odd == Odd::singular && n > 1) {  // its last two rows are equal
           for (int j = 0; j < n - 1; ++j) set_symmetric(block, k, n - 1, j, element(block, k, n - 2, j));
           element(block, k, n - 1, n - 1) = element(block, k, n - 2, n - 2);
         }
@@ -230,10 +231,10 @@ SpdBlock<T> systems_of(const SpdShape& shape, Odd odd) {
           for (int j = 0; j <= i; ++j)
             set_symmetric(block, k, i, j, std::ldexp(element(block, k, i, j), is_float ? 70 : 200));
         break;
-      case 3:  // triangles that differ, as rounding may
+      case 3:  // triangles that differ by rounding
         if (shape.storage == Storage::dense) element(block, k, n - 1, 0) *= 1 + std::numeric_limits<T>::epsilon();
         break;
-      case 4:  // and as it may not
+      case 4:  // triangles that differ by more
         if (shape.storage == Storage::dense) element(block, k, n - 1, 0) += 1;
         break;
       case 5:
@@ -263,7 +264,7 @@ class Sanitized : public ::testing::TestWithParam<int> {
     if (const std::string why = why_absent(BackendKind::cuda); !why.empty()) GTEST_SKIP() << why;
   }
 
-  /// check(T{}, shape) for both types and all storages.
+  /// Calls check(T{}, shape) for both types and all storages.
   template <class Check>
   static void for_all(int nrhs, bool determinant_only, const Check& check) {
     for (const Storage storage : all_storages) {
@@ -273,8 +274,8 @@ class Sanitized : public ::testing::TestWithParam<int> {
       check(double{}, shape);
     }
   }
-  /// What the referee says of systems that are solved with all numbers; the same bits with fewer of them, and where
-  /// arrays are not aligned.
+  /// Expects the referee's judgement of systems that are solved with all numbers. With fewer numbers, and with arrays
+  /// that are not aligned, the bits must be the same.
   static void expect_solved(int nrhs, const SpdOptions& options, Odd odd, bool determinant_only = false,
                             bool sizes_differ = false) {
     for_all(nrhs, determinant_only, [&]<class T>(T, const SpdShape& shape) {
@@ -291,7 +292,7 @@ class Sanitized : public ::testing::TestWithParam<int> {
       for (const auto& [wanted, place] : {std::pair{Numbers::none, Place::aligned},
                                           {Numbers::backward_error, Place::aligned},
                                           {Numbers::backward_error, Place::not_aligned}}) {
-        // The kernels of x and its error alone: of dense matrices with one right-hand side, and of these sizes.
+        // The kernels for x and its error alone exist for dense matrices with one right-hand side, and for these sizes.
         if (wanted != Numbers::none && place == Place::aligned &&
             (shape.nrhs != 1 || shape.storage != Storage::dense) && shape.n != 32 && shape.n != 39 && shape.n != 64)
           continue;
@@ -314,7 +315,7 @@ TEST_P(Sanitized, InversesByFactors) { expect_solved(0, {SpdMethod::ldlt}, Odd::
 TEST_P(Sanitized, InversesByGaussJordan) { expect_solved(0, {SpdMethod::gauss_jordan}, Odd::none); }
 TEST_P(Sanitized, Determinants) { expect_solved(0, {SpdMethod::automatic}, Odd::ill_conditioned, true); }
 TEST_P(Sanitized, SolutionsOfDifferentSizes) {
-  // Of larger ones they are gathered on the host.
+  // Larger systems are gathered on the host.
   if (GetParam() <= 64) expect_solved(1, {SpdMethod::automatic}, Odd::ill_conditioned, false, true);
 }
 TEST_P(Sanitized, RaisedPivots) {
@@ -353,7 +354,7 @@ TEST_P(Sanitized, Factors) {
 INSTANTIATE_TEST_SUITE_P(Sizes, Sanitized, ::testing::ValuesIn(sizes()),
                          [](const auto& size) { return std::to_string(size.param); });
 
-/// Of a system in each lane there is a kernel for every size.
+/// One system per lane: there is a kernel for every size.
 class SanitizedLanes : public Sanitized {};
 TEST_P(SanitizedLanes, Solutions) { expect_solved(1, {SpdMethod::automatic}, Odd::ill_conditioned); }
 TEST_P(SanitizedLanes, ManyRightHandSides) { expect_solved(3, {SpdMethod::automatic}, Odd::ill_conditioned); }
@@ -362,14 +363,16 @@ TEST_P(SanitizedLanes, Determinants) { expect_solved(0, {SpdMethod::automatic}, 
 INSTANTIATE_TEST_SUITE_P(Sizes, SanitizedLanes, ::testing::Range(1, 17),
                          [](const auto& size) { return std::to_string(size.param); });
 
-/// Where several right-hand sides have kernels of their own, in both precisions: also more of them than find room.
+/// Sizes with special kernels for several right-hand sides, in both precisions; also with more right-hand sides than
+/// fit.
 class SanitizedColumns : public Sanitized {};
 TEST_P(SanitizedColumns, Solutions) {
   for (const int nrhs : {3, 17, 20, 36}) expect_solved(nrhs, {SpdMethod::automatic}, Odd::ill_conditioned);
 }
 INSTANTIATE_TEST_SUITE_P(Sizes, SanitizedColumns, ::testing::Values(32));
 
-/// Where a block's shared memory is too small for the matrix; elsewhere the kernel is told so. The same bits.
+/// Tests the kernel for matrices that do not fit into a block's shared memory. On devices where they fit, the kernel is
+/// told that they do not. The bits must be the same.
 template <class T>
 void expect_pivots_raised_in_the_workspace() {
   const SpdOptions options{SpdMethod::automatic, 1e-2};
@@ -401,7 +404,7 @@ TEST(SanitizedRepair, InTheWorkspace) {
 constexpr int copied_rows = 5, copied_columns = 3;
 constexpr std::int64_t copied_systems = 141;
 
-/// Right-hand sides are gathered, and scattered as if they were solutions.
+/// Gathers right-hand sides, and scatters them like solutions.
 template <class T>
 void expect_there_and_back(const char* layout, const std::function<MatrixArray<const T>(const T*)>& theirs_at,
                            const std::function<MatrixArray<T>(T*)>& again_at) {

@@ -1,8 +1,8 @@
-// Verdicts about many systems at once: right answers are right, wrong ones are wrong whatever lies beside them, and the
-// errors are what the formulas of solvers/spd_referee.hpp say, on both sides of where a closer look is taken; all that
-// by the lanes of every instruction set that this machine runs.
+// Verdicts about many systems at once, with the lanes of every instruction set of this machine. Right answers are
+// right, and wrong answers are wrong whatever lies beside them. The errors follow the formulas of
+// solvers/spd_referee.hpp, on both sides of the limit at which a closer look is taken.
 //
-// One file, because all of it is about the verdicts of the same lanes.
+// One file, because all tests are about the verdicts of the same lanes.
 #include "solvers/reference/lanes.hpp"
 
 #include <gtest/gtest.h>
@@ -62,7 +62,7 @@ void for_each_lane(const SpdBlock<T>& block, Check check) {
   }
 }
 
-/// `count` times A = n I + J, x = (1, 2, ..., n), and what is true of them.
+/// Returns `count` times A = n I + J with x = (1, 2, ..., n), and the true numbers.
 template <class T>
 SpdBlock<T> integers(int n, std::int64_t count, Storage storage = Storage::dense) {
   SpdBlock<T> block;
@@ -83,7 +83,7 @@ SpdBlock<T> integers(int n, std::int64_t count, Storage storage = Storage::dense
   return block;
 }
 
-/// As a backend has solved them.
+/// Returns systems as a backend has solved them.
 template <class T>
 SpdBlock<T> solved(SpdFamily family, const SpdShape& shape, std::int64_t count) {
   SpdBlock<T> block = generated_block<T>(family, shape, count);
@@ -129,7 +129,7 @@ TYPED_TEST(SpdLanes, NumbersOfMatricesWithClosedForms) {
 }
 
 TYPED_TEST(SpdLanes, ResidualsHaveTwiceTheDigits) {
-  // Of answers whose residuals are roundings alone, against long double.
+  // Answers with residuals that are rounding errors only, against long double.
   using T = TypeParam;
   for (const int n : {5, 31, 32, 63})
     for (const int nrhs : {1, 2, 7}) {
@@ -158,8 +158,8 @@ TYPED_TEST(SpdLanes, ResidualsHaveTwiceTheDigits) {
 }
 
 TYPED_TEST(SpdLanes, EveryColumnCountsInTheNorms) {
-  // Column 0 has the largest sums of both: A = D [n -1; -1 I] D, A^-1 = D^-1 [1 1; 1 I+J] D^-1, D = diag(1/8, 1, ...,
-  // 1); d_0 = n / 64, d_k = (n - k) / (n - k + 1).
+  // Column 0 has the largest sums of both matrices: A = D [n -1; -1 I] D, A^-1 = D^-1 [1 1; 1 I+J] D^-1 with D =
+  // diag(1/8, 1, ..., 1). The pivots are d_0 = n / 64 and d_k = (n - k) / (n - k + 1).
   using T = TypeParam;
   for (const int n : {5, 31, 32, 63}) {
     SpdBlock<T> block = integers<T>(n, 1);
@@ -176,7 +176,7 @@ TYPED_TEST(SpdLanes, EveryColumnCountsInTheNorms) {
 }
 
 TYPED_TEST(SpdLanes, TheForwardErrorIsThatOfItsFormula) {
-  // A = 2 I, b = (2, ..., 2), x = (1, ..., 1, 1 + 2 k u): rcond is 1 and ||x*||_inf, too.
+  // A = 2 I, b = (2, ..., 2), x = (1, ..., 1, 1 + 2 k u): rcond is 1, and so is ||x*||_inf.
   using T = TypeParam;
   constexpr double u = unit_roundoff<T>;
   for (const int n : {1, 4, 5, 32, 63})
@@ -205,7 +205,7 @@ TYPED_TEST(SpdLanes, NumbersAreWrongByAsMuchAsTheyAreOff) {
   using T = TypeParam;
   constexpr double u = unit_roundoff<T>;
   const std::vector<double> shares{0, -0.1, 0.2, -0.3, 0.45, -0.55, 0.7, -0.8, 1.2, -2, 1e4};
-  constexpr double own = std::is_same_v<T, float> ? 0.04 : 0.15;  // what T rounds, and the referee
+  constexpr double own = std::is_same_v<T, float> ? 0.04 : 0.15;  // roundings of T and of the referee
   const auto count = static_cast<std::int64_t>(shares.size());
   const auto expect = [&](const SpdBlock<T>& block, const char* what, bool may_be_more = false) {
     for_all_lanes(block, [&](const std::vector<double>& errors) {
@@ -220,8 +220,8 @@ TYPED_TEST(SpdLanes, NumbersAreWrongByAsMuchAsTheyAreOff) {
     const double rcond = static_cast<double>(block.rcond[0]);
     for (std::int64_t k = 0; k < count; ++k)
       block.rcond[k] = static_cast<T>(rcond + shares[k] * u * (30 * (1 + rcond) + n * rcond));
-    expect(block, "rcond", n > spd_rcond_is_exact_up_to);  // which may be estimated
-    // diag(1, 2, ..., n), whose pivots move by 30 u of themselves.
+    expect(block, "rcond", n > spd_rcond_is_exact_up_to);  // it may be estimated
+    // diag(1, 2, ..., n) has pivots that move by 30 u of themselves.
     block = integers<T>(n, count);
     for (std::int64_t k = 0; k < count; ++k) {
       for (int i = 0; i < n; ++i)
@@ -242,7 +242,7 @@ TYPED_TEST(SpdLanes, NumbersAreWrongByAsMuchAsTheyAreOff) {
 }
 
 TYPED_TEST(SpdLanes, BackwardErrorsAreRightToOnePercent) {
-  // A = 2 I, x = (1, 1, 1, 1 + 8 u): (16 u / (2 (4 + 8 u))) is the backward error.
+  // A = 2 I, x = (1, 1, 1, 1 + 8 u): the backward error is 16 u / (2 (4 + 8 u)).
   using T = TypeParam;
   constexpr double u = unit_roundoff<T>;
   SpdBlock<T> block = integers<T>(4, 5);
@@ -326,7 +326,7 @@ TYPED_TEST(SpdLanes, RightAnswersAreRightAndWrongOnesWrongWhateverLiesBeside) {
 }
 
 TYPED_TEST(SpdLanes, AMatrixThatIsNotPositiveDefiniteHasNoSolution) {
-  // n I + J with one diagonal element negative: x = (1, 2, ..., n) solves that, too.
+  // n I + J with one negative diagonal element: x = (1, 2, ..., n) is a solution here, too.
   using T = TypeParam;
   for (const int n : {2, 7, 32}) {
     SpdBlock<T> block = integers<T>(n, n);
@@ -363,7 +363,7 @@ TYPED_TEST(SpdLanes, OfTheDeterminantAloneEveryElementCounts) {
 }
 
 TYPED_TEST(SpdLanes, TrianglesMayDifferByRoundings) {
-  // One element by a share of n eps sqrt(a_ii a_jj).
+  // One element differs by a fraction of n eps sqrt(a_ii a_jj).
   using T = TypeParam;
   const int n = 32;
   const std::vector<double> shares{0, 0.2, 0.4, 0.6, 0.9, 1.2, 2, 100};
@@ -380,8 +380,8 @@ TYPED_TEST(SpdLanes, TrianglesMayDifferByRoundings) {
 }
 
 TYPED_TEST(SpdLanes, WhatHasUnderflowedIsNoSolution) {
-  // A = diag(16, 2, ..., 2), x* = (m, 1.5, ..., 1.5) s, s the smallest number, of which 2 s is as near as T has one.
-  // Rounding loses 15.5 / m of x* in the 1-norm: little only where m is large. All ratios are less than 30.
+  // A = diag(16, 2, ..., 2), x* = (m, 1.5, ..., 1.5) s with the smallest number s; in T, 2 s is as near to 1.5 s as s
+  // is. Rounding loses 15.5 / m of x* in the 1-norm: little only if m is large. All ratios are less than 30.
   using T = TypeParam;
   const int n = 32, digits = std::numeric_limits<T>::digits;
   SpdBlock<T> block = integers<T>(n, 4);

@@ -1,5 +1,5 @@
-// The referee must not accept wrong answers, and must find the right ones right. One file, because these are two sides
-// of each rule.
+// The referee must not accept wrong answers, and must accept right ones. One file, because these are two sides of each
+// rule.
 #include "solvers/spd_referee.hpp"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ constexpr double nan_value = std::numeric_limits<double>::quiet_NaN();
 template <class T>
 class SpdReferee : public ::testing::Test {
  public:
-  /// A = diag-dominant integers of size n, x = 1, 2, 3, ...: exact in float.
+  /// Makes a diagonally dominant A of integers with size n, and x = 1, 2, 3, ...: exact in float.
   void make(int n, int nrhs) {
     shape_ = {n, nrhs, Storage::dense};
     a_.assign(n * n, 1);
@@ -89,7 +89,7 @@ TYPED_TEST(SpdReferee, RatiosFollowTheirFormulas) {
 
 TYPED_TEST(SpdReferee, ItsSentenceSaysWhereItsVerdictTurns) {
   using T = TypeParam;
-  SpdBlock<T> block;  // as above: the forward ratio is 64, and the largest
+  SpdBlock<T> block;  // as above: the forward ratio is 64, and is the largest ratio
   block.resize({4, 1, Storage::dense}, 1);
   block.a = {2, 0, 0, 0, 0, 2, 0, 0, 0, 0, 2, 0, 0, 0, 0, 2};
   block.b = {2, 2, 2, 2};
@@ -199,7 +199,7 @@ TYPED_TEST(SpdReferee, StatusMayDifferOnlyWhereRoundingDecides) {
 TYPED_TEST(SpdReferee, EitherStatusIsRightOnlyWhereRoundingDecidesOnSymmetry) {
   const auto type = scalar_type_of<TypeParam>;
   using T = TypeParam;
-  // [3 1; 1 + k eps 3]: allowed are n eps sqrt(3 3) = 6 eps.
+  // [3 1; 1 + k eps 3]: the allowed difference is n eps sqrt(3 3) = 6 eps.
   for (const int k : {0, 5, 6, 7, 100}) {
     this->shape_ = {2, 1, Storage::dense};
     this->a_ = {3, 1, static_cast<T>(1 + 2 * k * this->u), 3};
@@ -244,7 +244,7 @@ TYPED_TEST(SpdReferee, NoUnderflowIsMadeUpOfAnUncertainSolution) {
   for (const double corner : {1.0, 1 + 2 * this->u}) EXPECT_TRUE(is_accepted(solution, corner, 5 * least));
 }
 
-/// One matrix of a family, stored as asked, and its judgement; the determinant alone is wanted.
+/// A matrix of a family in the given storage, and its judgement if only the determinant is wanted.
 template <class T>
 std::vector<T> family_matrix(SpdFamily family, const SpdShape& shape, double condition = 100) {
   std::vector<T> a(static_cast<std::size_t>(shape.matrix_size()));
@@ -256,7 +256,7 @@ SpdJudgement judge_numbers(const SpdShape& shape, const std::vector<T>& a, doubl
   return judge_spd_solution<T>(shape, a.data(), nullptr, nullptr, 0, pivot_floor);
 }
 
-/// The truth lies within the bound, and the bound means something.
+/// Expects that the true number lies within the bound, and that the bound is not too large.
 void expect_truth(double found, double truth, double bound, double largest_bound, const char* what) {
   EXPECT_LE(std::abs(found - truth), bound) << what;
   EXPECT_GT(bound, 0) << what;
@@ -309,7 +309,7 @@ TYPED_TEST(SpdReferee, TheTruthIsAcceptedWhereItsOwnSolutionIsNot) {
 }
 
 TYPED_TEST(SpdReferee, NumbersFarFromOneAreRight) {
-  // A = diag(s, s^-1 / 4) with s a large power of two: exact, and neither product nor quotient leaves the range.
+  // A = diag(s, s^-1 / 4) with a large power of two s: exact, and neither product nor quotient leaves the range.
   using T = TypeParam;
   const int e = std::numeric_limits<T>::max_exponent - 10;
   const std::vector<T> a{std::ldexp(T(1), e), 0, 0, std::ldexp(T(1), -e)};
@@ -320,8 +320,9 @@ TYPED_TEST(SpdReferee, NumbersFarFromOneAreRight) {
 }
 
 TYPED_TEST(SpdReferee, BoundsHoldForEveryMatrixWithinRounding) {
-  // The numbers of A + dA, |dA_ij| = 30 u sqrt(a_ii a_jj), computed in double precision, against the bounds for A. With
-  // a floor, too: it raises most pivots of the kernels, and none of the others; there u is that of double precision.
+  // The numbers of A + dA, |dA_ij| = 30 u sqrt(a_ii a_jj), computed in double precision, against the bounds for the
+  // given matrix. A floor is tested, too: it raises most pivots of the kernel matrices, and none of the others. With a
+  // floor, u is that of double precision.
   using T = TypeParam;
   constexpr double first_order = 1.01;
   for (const int n : {2, 8, 32, 64, 97})
@@ -331,7 +332,7 @@ TYPED_TEST(SpdReferee, BoundsHoldForEveryMatrixWithinRounding) {
         SCOPED_TRACE(std::string(spd_family_name(family)) + " " + std::to_string(n));
         const SpdShape shape{n, 0, Storage::dense, true};
         const double floor = family == SpdFamily::gaussian_kernel ? 1e-3 : 0;
-        // Large enough to see dA in double.
+        // Large enough that dA is visible in double precision.
         const double size = floor > 0 ? 0x1p-50 : std::is_same_v<T, float> ? 0x1p-24 : 0x1p-44;
         const double scale = first_order * size / (floor > 0 ? 0x1p-53 : this->u);
         const std::vector<T> a = family_matrix<T>(family, shape, floor > 0 ? 1e8 : 100);
@@ -343,7 +344,7 @@ TYPED_TEST(SpdReferee, BoundsHoldForEveryMatrixWithinRounding) {
             moved[i * n + j] = moved[j * n + i];
           }
         const SpdJudgement bounds = judge_numbers(shape, a, floor), numbers = judge_numbers(shape, moved, floor);
-        // As a norm dA may be larger than 30 u ||A||.
+        // The norm of dA may be larger than 30 u ||A||.
         double norm = 0, change = 0;
         for (int j = 0; j < n; ++j) {
           double column = 0, column_change = 0;
@@ -366,7 +367,7 @@ TYPED_TEST(SpdReferee, BoundsHoldForEveryMatrixWithinRounding) {
 }
 
 TYPED_TEST(SpdReferee, BoundsAreNearlyReached) {
-  // A + 30 u diag(A), as far as it may move: ln det moves by 30 n u, and all pivots by 30 u of themselves.
+  // A + 30 u diag(A) is the farthest that A may move: ln det moves by 30 n u, and all pivots by 30 u of themselves.
   using T = TypeParam;
   const int n = 16;
   std::vector<T> a(n * n, 0);
@@ -378,8 +379,8 @@ TYPED_TEST(SpdReferee, BoundsAreNearlyReached) {
 }
 
 TYPED_TEST(SpdReferee, RepairsWhatLiesBelowTheFloor) {
-  // [1 1; 1 1]: d_2 = 0 becomes f, and x solves [1 1; 1 1+f] x = b, so b = (2, 2+f) gives (1, 1), whose residual for A
-  // as given is (0, f).
+  // [1 1; 1 1]: d_2 = 0 becomes f, and x solves [1 1; 1 1+f] x = b. So b = (2, 2+f) gives (1, 1), with residual (0, f)
+  // for A as given.
   using T = TypeParam;
   const double f = 0x1p-7;
   const SpdShape shape{2, 1, Storage::dense};
@@ -394,18 +395,18 @@ TYPED_TEST(SpdReferee, RepairsWhatLiesBelowTheFloor) {
   EXPECT_LT(judgement.forward_ratio, 1);
   EXPECT_EQ(judgement.backward_error, f / (2 * 2));
   EXPECT_NEAR(judgement.smallest_pivot, f, 1e-15);
-  EXPECT_LT(judgement.bounds.smallest_pivot, 31 * this->u * f);  // it is the floor
+  EXPECT_LT(judgement.bounds.smallest_pivot, 31 * this->u * f);  // the pivot is the floor
   EXPECT_NEAR(judgement.log_determinant, std::log(f), 1e-13);
   EXPECT_NEAR(judgement.rcond, f / ((2 + f) * (2 + f)), 1e-15);
-  // Without a floor the matrix is singular; the solution of another floor is wrong.
+  // Without a floor the matrix is singular. With another floor this solution is wrong.
   EXPECT_EQ(judge_spd_solution(shape, a.data(), b.data(), x.data(), 0).info, 2);
   judgement = judge_spd_solution(shape, a.data(), b.data(), x.data(), 0, f / 2);
   EXPECT_GT(judgement.forward_ratio, spd_ratio_limit);
-  // Still that of a nearby matrix, but not within what a smaller one allows.
+  // With a smaller floor, x still answers a nearby matrix, but not within what that floor allows.
   EXPECT_EQ(judgement.residual_ratio, 0);
   judgement = judge_spd_solution(shape, a.data(), b.data(), x.data(), 0, f / 16);
   EXPECT_GT(judgement.residual_ratio, spd_ratio_limit);
-  // Nor is a failure right where there is a nearby matrix.
+  // A failure is not right either if there is a nearby matrix.
   judgement = judge_spd_solution(shape, a.data(), b.data(), x.data(), 2, f);
   EXPECT_FALSE(same_status(2, judgement, scalar_type_of<T>, 2));
 
@@ -439,7 +440,7 @@ TYPED_TEST(SpdReferee, ADisputeLeavesTheConditionNumberAlone) {
   const SpdJudgement second = judge_spd_solution<T>(shape, a.data(), nullptr, nullptr, 2);
   EXPECT_NEAR(second.rcond, 1 / 7.0, 1e-15);
   EXPECT_NEAR(second.disputed_rcond, 1 / 7.0, 1e-15);
-  // No failure is right where the pivot is to be raised, however near to a singular matrix A is.
+  // No failure is right if the pivot must be raised, however near A is to a singular matrix.
   const std::vector<T> ones{1, 1, 1, 1};
   EXPECT_TRUE(std::isnan(judge_spd_solution<T>(shape, ones.data(), nullptr, nullptr, 2, 0x1p-7).disputed_rcond));
 }
@@ -458,7 +459,7 @@ TYPED_TEST(SpdReferee, ThereAreNoNumbersWithoutPivots) {
 }
 
 TYPED_TEST(SpdReferee, AsABackendReadsTheLowerTriangleAndStridesAlone) {
-  // Two systems, 4 I + J with NaN above the diagonal, 9 numbers apart with NaN between; x = (1, 1) and (2, 2).
+  // Two systems 4 I + J with NaN above the diagonal, 9 numbers apart with NaN between; x = (1, 1) and (2, 2).
   using T = TypeParam;
   const T nan = static_cast<T>(nan_value);
   const std::vector<T> a{5, nan, 1, 5, nan, nan, nan, nan, nan, 5, nan, 1, 5};
@@ -482,7 +483,7 @@ TYPED_TEST(SpdReferee, AsABackendReadsTheLowerTriangleAndStridesAlone) {
     EXPECT_NEAR(log_determinant[k], std::log(24), 1e-14);
     EXPECT_EQ(repaired[k], 0);
   }
-  // What is not wanted is not written; the determinant alone needs neither b nor x.
+  // Numbers that are not wanted are not written. The determinant alone needs neither b nor x.
   info.assign(2, -7);
   solver->solve({{2, 0, Storage::dense_lower, true}, 2, a.data(), nullptr, 9},
                 {nullptr, info.data(), nullptr, nullptr, nullptr, log_determinant.data()});

@@ -1,4 +1,5 @@
-// The table of kernels: every system finds a row, and every row finds a system. It is printed, for who reads a profile.
+// The table of kernels: every system finds a row, and every row finds a system. The table is printed for readers of a
+// profile.
 #include "solvers/cuda/solve/table.hpp"
 
 #include <gtest/gtest.h>
@@ -24,7 +25,7 @@ void for_each_request(Visit&& visit) {
             for (const Asked asked : {Asked::x, Asked::error, Asked::pivots, Asked::everything})
               for (const bool has_sizes : {false, true})
                 for (const std::int64_t count : {1, 2, 4, 7, 8, 1000}) {
-                  // Rows that are no whole number of pieces cannot lie in pieces.
+                  // Rows that are not a whole number of pieces cannot lie in pieces.
                   const bool whole = n % (type == ScalarType::float32 ? 4 : 2) == 0;
                   if (arrival == Arrival::pieces && storage != Storage::packed_lower && !whole) continue;
                   visit(SolveRequest{type, n, nrhs, storage, arrival, asked, has_sizes, count});
