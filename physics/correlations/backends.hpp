@@ -1,4 +1,4 @@
-// The three implementations behind make_correlator, each made in its own file.
+// The three implementations behind make_correlator. Each has its own file.
 #pragma once
 
 #include <memory>

@@ -14,10 +14,10 @@ void check_correlation_call(const SignalBatch& signal, const VisibilityBatch& su
                 std::to_string(signal.channels) + " channels, " + std::to_string(signal.times) + " times",
                 "Give 0 or more of both.");
   if (signal.inputs < 1 || signal.inputs > max_inputs)
-    throw Error(ErrorKind::bad_input, "so many inputs cannot be correlated", std::to_string(signal.inputs),
+    throw Error(ErrorKind::bad_input, "this number of inputs cannot be correlated", std::to_string(signal.inputs),
                 "Give 1 to " + std::to_string(max_inputs) + " inputs.");
   if (signal.integrate < 1)
-    throw Error(ErrorKind::bad_input, "so many samples are no integration", std::to_string(signal.integrate),
+    throw Error(ErrorKind::bad_input, "an integration has too few samples", std::to_string(signal.integrate),
                 "Give 1 or more.");
   const std::int64_t together = std::min(signal.integrate, signal.times);
   if (together > std::numeric_limits<std::int32_t>::max())
@@ -28,7 +28,7 @@ void check_correlation_call(const SignalBatch& signal, const VisibilityBatch& su
   if (sums.type != least && !wider)
     throw Error(ErrorKind::bad_input, "the type of the sums cannot hold them",
                 std::to_string(together) + " samples each",
-                "Take the type that sum_type() says, or 64-bit integers instead of 32-bit ones.");
+                "Use the type that sum_type() returns, or 64-bit integers instead of 32-bit ones.");
 }
 
 }  // namespace smallbatch

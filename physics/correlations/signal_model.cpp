@@ -12,7 +12,7 @@ namespace smallbatch {
 
 namespace {
 
-/// Four uniform numbers of 16 bits added up: mean 0, mean square 1/2, and bell-shaped.
+/// Returns the sum of four uniform numbers of 16 bits, scaled: mean 0, mean square 1/2, and bell-shaped.
 double bell_shaped(std::uint64_t bits) {
   double sum = -2 * 65535.0;
   for (int shift = 0; shift < 64; shift += 16) sum += static_cast<double>((bits >> shift) & 0xffffU);

@@ -1,9 +1,13 @@
-// Signals to generate: what the inputs of a uniform linear array receive from some sources,
-//     x_i(c, t) = noise n_i(c, t) + sum_s amplitude_s a_s(c, t) exp(2 pi i nu_c tau_s i),
-// n and a being independent random numbers of mean square 1, so that the mean visibility tends to
+// Generated signals: those that the inputs of a uniform linear array receive from some sources,
+//
+//     x_i(c, t) = noise n_i(c, t) + sum_s amplitude_s a_s(c, t) exp(2 pi i nu_c tau_s i).
+//
+// The numbers n and a are independent and random, with mean square 1. The mean visibility therefore tends to
+//
 //     V_ij / weight = sum_s amplitude_s^2 exp(2 pi i nu_c tau_s (i - j)) + noise^2 [i = j].
-// Of two sources or more its magnitude has fringes over baselines and channels. The same (seed, channel, time) gives
-// the same samples, in any split, because each number is a hash of its place.
+//
+// With two sources or more, its magnitude has fringes over baselines and channels. A triple (seed, channel, time) gives
+// the same samples in any split, because each number is a hash of its place.
 #pragma once
 
 #include <cstdint>
@@ -15,18 +19,19 @@ namespace smallbatch {
 
 struct SignalSource {
   double amplitude = 1;
-  double delay = 0;  ///< tau: how much earlier the source reaches an input than the one before, in seconds
+  double delay = 0;  ///< tau, in seconds: how much earlier the source reaches an input than the previous input
 };
 
 struct SignalModel {
   std::vector<SignalSource> sources;
   double noise = 1;
   double first_frequency = 0, channel_width = 1;  ///< nu_c = first_frequency + c channel_width, in hertz
-  double scale = 1;  ///< by which samples are multiplied; integers are then rounded, to -127 .. 127 or -7 .. 7
+  /// Factor of all samples. Integers are then rounded to -127 .. 127 or -7 .. 7.
+  double scale = 1;
   std::uint64_t seed = 1;
 };
 
-/// Fills the signal of a block that has been sized.
+/// Fills the signal of a block that already has its size.
 void make_signal(const SignalModel& model, SignalBlock& block);
 
 }  // namespace smallbatch

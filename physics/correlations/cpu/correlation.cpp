@@ -1,9 +1,9 @@
-// The plan for CPUs: each channel in each integration is cut into squares of baselines (rank_update.hpp), which threads
-// take. What a square computes depends on its channel and integration alone, so the bits do not depend on the batch or
-// the number of threads.
+// The plan of correlations for CPUs. Each channel in each integration is cut into squares of baselines
+// (rank_update.hpp), and threads take squares. A square depends only on its channel and integration. The bits therefore
+// do not depend on the batch or on the number of threads.
 //
-// A sample that is no number makes its input's auto none. So where all visibilities are finite nothing more is looked
-// at; else samples are, once all squares are done.
+// A sample that is not finite makes the auto of its input not finite. The samples are therefore examined only if a
+// visibility is not finite, after all squares.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -21,7 +21,7 @@ namespace smallbatch {
 
 namespace {
 
-constexpr std::int64_t products_per_piece = 1 << 20;  // that a thread takes at a time
+constexpr std::int64_t products_per_piece = 1 << 20;  // work that a thread takes at a time
 
 class CpuCorrelator final : public Correlator {
  public:
@@ -35,7 +35,7 @@ class CpuCorrelator final : public Correlator {
     const std::int64_t blocks = (signal.inputs - 1) / inputs_per_call + 1, squares = baselines_of(blocks);
     const std::int64_t products = std::min(signal.integrate, signal.times) *
                                   std::min(baselines_of(signal.inputs), inputs_per_call * inputs_per_call);
-    std::vector<std::int64_t> not_finite;  // sums of a channel in an integration
+    std::vector<std::int64_t> not_finite;  // numbers of sums, each of a channel in an integration
     std::mutex mutex;
     parallel_for(signal.integrations() * signal.channels * squares,
                  products_per_piece / std::max<std::int64_t>(1, products), threads_,
@@ -70,7 +70,7 @@ class CpuCorrelator final : public Correlator {
   }
 
  private:
-  /// Of integration and channel number `of` = integration * channels + channel; of no inputs yet.
+  /// Returns the update of sum number `of` = integration * channels + channel, still without inputs.
   static RankUpdate update_of(const SignalBatch& signal, const VisibilityBatch& sums, std::int64_t of) {
     const std::int64_t channel = of % signal.channels, first_time = of / signal.channels * signal.integrate;
     const std::int64_t sample = (channel * signal.times + first_time) * signal.inputs;
@@ -87,7 +87,8 @@ class CpuCorrelator final : public Correlator {
     return call;
   }
 
-  /// Of float32 signals: sets the visibilities of inputs with samples that are no numbers. Says whether there are any.
+  /// For float32 signals: sets the visibilities of inputs with samples that are not finite to NaN. Returns whether
+  /// there are such inputs.
   static bool mark_bad_inputs(const RankUpdate& call) {
     const auto* const parts = static_cast<const float*>(call.signal);
     std::vector<char> bad(static_cast<std::size_t>(call.inputs));
@@ -120,7 +121,7 @@ class CpuCorrelator final : public Correlator {
   unsigned threads_;
   RankUpdateKernels kernels_;
   std::mutex mutex_;
-  std::vector<std::unique_ptr<RankUpdateMemory>> idle_;  // of threads that may come again
+  std::vector<std::unique_ptr<RankUpdateMemory>> idle_;  // memory for threads of later calls
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// AVX2 and FMA: 8 of 16 registers hold a tile.
+// The loops for AVX2 and FMA: 8 of 16 registers hold a tile.
 #include <type_traits>
 
 #include "physics/correlations/cpu/rank_update.hpp"

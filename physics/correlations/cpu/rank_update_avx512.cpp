@@ -1,4 +1,4 @@
-// AVX-512: 16 of 32 registers hold a tile. Integers take VNNI where the processor has it.
+// The loops for AVX-512: 16 of 32 registers hold a tile. Integers use VNNI if the processor has it.
 #include <immintrin.h>
 
 #include <type_traits>

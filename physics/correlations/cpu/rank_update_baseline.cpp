@@ -1,4 +1,4 @@
-// Vectors of 16 bytes (SSE2, NEON, or whatever the compiler makes of them).
+// The loops for vectors of 16 bytes (SSE2, NEON, or the compiler's substitute).
 #include "physics/correlations/cpu/rank_update_floats.hpp"
 
 namespace smallbatch {

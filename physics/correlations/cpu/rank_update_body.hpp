@@ -1,13 +1,13 @@
-// What correlation's inner loops share, written once and compiled per instruction set. Include it in
-// rank_update_<set>.cpp only, after that set's `#pragma GCC target`, and before that every header from elsewhere.
+// The parts that all inner loops of correlation share, written once and compiled per instruction set. Only
+// rank_update_<set>.cpp includes this file. It must include all headers from elsewhere first, then set `#pragma GCC
+// target`, then include this body.
 //
-// A tile of V, some rows i by a panel of j, one per lane, is summed in registers while the times pass, and then added
-// to totals. Tiles above the diagonal are left out. Samples that are flagged, and inputs that are not there, are packed
-// as 0.
+// A tile of V has some rows i and a panel of inputs j, one per lane. It is summed in registers over the times and then
+// added to totals. Tiles above the diagonal are left out. Flagged samples and missing inputs are packed as 0.
 //
-// Panels types (rank_update_floats.hpp, rank_update_quads.hpp) say how samples are packed and multiplied.
+// Types of panels (rank_update_floats.hpp, rank_update_quads.hpp) define how samples are packed and multiplied.
 //
-// Everything here has internal linkage: an inline function with external linkage compiled with AVX-512 could be the
+// Everything here has internal linkage. An inline function with external linkage, compiled with AVX-512, could be the
 // copy that the linker keeps for the whole program.
 #pragma once
 
@@ -51,12 +51,12 @@ struct Tile {
   alignas(64) T sum[rows][2][lanes];
 };
 
-/// Up to inputs_per_call inputs of a call at some times, and which times count, a bit each.
+/// Up to inputs_per_call inputs of a call at some times. `counts` has a bit for each time at which the input counts.
 struct Inputs {
   static constexpr std::int64_t most_words = times_per_integer_sum / 64;
   std::int64_t first, count;
   std::uint64_t counts[most_words][inputs_per_call];
-  bool flagged;  // any of them
+  bool flagged;  // whether any sample is flagged
 
   /// Sets `flagged` and `counts`.
   void look_at_flags(const RankUpdate& call, std::int64_t first_time, std::int64_t times) {
@@ -68,7 +68,7 @@ struct Inputs {
     flagged = false;
     if (call.flag == nullptr) return;
     const std::uint8_t* const flag = call.flag + first_time * call.inputs + first;
-    // Of all inputs together where these are all.
+    // If the call has only these inputs, their flags are one run.
     const std::int64_t run = count == call.inputs ? count * times : count, runs = count == call.inputs ? 1 : times;
     std::uint8_t any = 0;
     for (std::int64_t t = 0; t < runs; ++t)
@@ -81,22 +81,22 @@ struct Inputs {
   }
 };
 
-/// Samples that lie one after the other, one per lane.
+/// Consecutive samples, one per lane.
 template <SampleType type, int lanes>
 struct LaneSamples {
   using Integers = Vector<std::int32_t, lanes>;
   static constexpr std::int64_t bytes = bytes_of(type);
   const std::byte* from;
-  Integers in;  // what of it counts: all bits, or none
+  Integers in;  // mask of the samples that count: all bits, or none
   std::byte copied[lanes * bytes];
 
-  /// Those from number `first` of the call on, of which `count` may count.
+  /// Finds the samples from number `first` of the call on. At most `count` of them count.
   template <bool with_flags>
   [[gnu::always_inline]] void find(const RankUpdate& call, std::int64_t first, std::int64_t count) {
     const std::int64_t left = call.times * call.inputs - first;
     from = static_cast<const std::byte*>(call.signal) + first * bytes;
     in = lane_numbers<lanes>() < static_cast<std::int32_t>(count);
-    // What lies behind the call's last sample does not count, but has to be there.
+    // Samples after the call's last one do not count, but their memory must be readable.
     if (left < lanes) {
       __builtin_memcpy(copied, from, static_cast<std::size_t>(left * bytes));
       from = copied;
@@ -112,7 +112,7 @@ struct LaneSamples {
     }
   }
 
-  /// Of integers. (The first byte, or half of one, is a number's lowest.)
+  /// Unpacks integers. (The first byte, or half of one, is a number's lowest.)
   [[gnu::always_inline]] void integers(Integers& re, Integers& im) const {
     constexpr int width = type == SampleType::complex_int8 ? 8 : 4;
     using Packed = std::conditional_t<width == 8, std::int16_t, std::int8_t>;
@@ -122,7 +122,7 @@ struct LaneSamples {
     im = width == 8 ? high : low;
   }
 
-  /// The same as two bytes each, the real part lower.
+  /// Returns both integers as two bytes, the real part lower.
   [[gnu::always_inline]] Integers byte_pairs() const {
     if constexpr (type == SampleType::complex_int8)
       return __builtin_convertvector(load<Vector<std::uint16_t, lanes>>(from), Integers) & in;
@@ -147,7 +147,7 @@ struct LaneSamples {
   }
 };
 
-/// Calls pack.operator()<type, with_flags>() with those of a call.
+/// Calls pack.operator()<type, with_flags>() with the values of a call.
 template <class Pack>
 void for_type(const RankUpdate& call, bool with_flags, Pack&& pack) {
   const auto of = [&]<SampleType type>() {
@@ -166,7 +166,7 @@ void for_type(const RankUpdate& call, bool with_flags, Pack&& pack) {
   }
 }
 
-/// The last tiles of the inputs may have fewer rows.
+/// Multiplies a tile. The last tiles of the inputs may have fewer rows.
 template <class Panels, int rows = Panels::rows, class TileOf>
 [[gnu::always_inline]] inline void multiply_rows(std::int64_t wanted, const Panels& of_rows, std::int64_t r,
                                                  const Panels& of_columns, std::int64_t k, std::int64_t times,
@@ -176,7 +176,7 @@ template <class Panels, int rows = Panels::rows, class TileOf>
   Panels::template multiply<rows>(of_rows, r, of_columns, k, times, tile);
 }
 
-/// The baselines (i, j), (i, j + 1) .. (i, j + count - 1), at most a panel. Says whether they are finite.
+/// Stores the baselines (i, j), (i, j + 1) .. (i, j + count - 1), at most a panel. Returns whether they are finite.
 template <class Out, class T, int lanes>
 bool store_row(const T (&sum)[2][lanes], std::int64_t i, std::int64_t j, std::int64_t count, void* visibility) {
   constexpr bool is_float = Out(0.5) != 0;
@@ -196,7 +196,7 @@ bool store_row(const T (&sum)[2][lanes], std::int64_t i, std::int64_t j, std::in
   return finite;
 }
 
-/// Rows i .. i + wanted - 1 of a tile whose panel begins with j.
+/// Stores rows i .. i + wanted - 1 of a tile. Its panel begins with j.
 template <class T, int rows, int lanes>
 bool store_tile(const RankUpdate& call, const Tile<T, rows, lanes>& tile, std::int64_t i, std::int64_t wanted,
                 std::int64_t j) {
@@ -218,7 +218,7 @@ bool store_tile(const RankUpdate& call, const Tile<T, rows, lanes>& tile, std::i
   return finite;
 }
 
-/// Adds the samples that count of `times` times to the weights.
+/// Adds to the weights the samples that count at `times` times.
 void add_weights(const RankUpdate& call, const Inputs& rows, const Inputs& columns, std::int64_t times, bool is_first) {
   for (std::int64_t r = 0; r < rows.count; ++r) {
     const std::int64_t i = rows.first + r;
@@ -239,8 +239,8 @@ void add_weights(const RankUpdate& call, const Inputs& rows, const Inputs& colum
   }
 }
 
-/// Brings the times that come next into the cache, some lines of them with each tile, where a call has all inputs in
-/// some panels: then they lie one after the other, and there is time for it.
+/// Fetches the next times into the cache, some lines with each tile. It does so only if a call has all inputs in
+/// several panels. The times are then consecutive in memory, and there is time to fetch them.
 struct NextTimes {
   const std::byte *next, *end;
   std::int64_t bytes_per_tile;
@@ -271,7 +271,7 @@ bool update(const RankUpdate& call, RankUpdateMemory& memory) {
   Panels others(memory.samples[1], call.first_i, inputs_from(call.first_i));
   const Panels& rows = on_diagonal ? columns : others;
   const std::int64_t tiles_of_panel = (rows.count - 1) / tile_rows + 1, panels = (columns.count - 1) / lanes + 1;
-  const std::int64_t tiles = (tiles_of_panel * panels + 1) / 2;  // on the diagonal, at least
+  const std::int64_t tiles = (tiles_of_panel * panels + 1) / 2;  // on the diagonal, a lower limit
   bool finite = true;
   for (std::int64_t first_time = 0; first_time < call.times; first_time += Panels::most_times) {
     const std::int64_t left = call.times - first_time, times = left < Panels::most_times ? left : Panels::most_times;

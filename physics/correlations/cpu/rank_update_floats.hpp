@@ -1,13 +1,13 @@
-// Correlation by single precision. Include it as rank_update_body.hpp.
+// Correlation in single precision. The rules for including rank_update_body.hpp hold here too.
 //
-// With x_i = a + ib and x_j = c + id, V_ij = sum (ac + bd) + i (bc - ad): four multiply-adds. Real and imaginary parts
-// are packed apart: a tile loads two vectors per time, and two numbers per row.
+// Let x_i = a + ib and x_j = c + id. Then V_ij = sum (ac + bd) + i (bc - ad): four multiply-adds. Real and imaginary
+// parts are packed separately. A tile therefore loads two vectors per time, and two numbers per row.
 //
-// Integers are exact this way too: sums of times_per_float_sum products, of at most 2^15 each, are integers that float
-// has, and their totals, of fewer than 2^31 samples, integers that double has.
+// Integers are exact in this way too. A sum of times_per_float_sum products, of at most 2^15 each, is an integer that a
+// float holds. A total has fewer than 2^31 samples and is an integer that a double holds.
 //
-// A Lanes type names the set's vector of floats (a GCC vector type, so that + - * work) and how many rows a tile has,
-// which divide a panel.
+// A Lanes type names the instruction set's vector of floats (a GCC vector type, so + - * work) and the number of rows
+// of a tile. This number divides a panel.
 #pragma once
 
 #include "physics/correlations/cpu/rank_update_body.hpp"
@@ -42,7 +42,7 @@ struct FloatPanels : Inputs {
     });
   }
 
-  /// `wanted` rows from number r on, with the panel of columns from number k on.
+  /// Multiplies `wanted` rows from number r on with the panel of columns from number k on.
   template <int wanted>
   static void multiply(const FloatPanels& of_rows, std::int64_t r, const FloatPanels& of_columns, std::int64_t k,
                        std::int64_t times, Tile<float, rows, lanes>& tile) {
@@ -66,8 +66,8 @@ struct FloatPanels : Inputs {
   }
 };
 
-/// Of up to `most` inputs, a power of two and at most half the lanes: a vector holds several times, (steps, 2, times of
-/// a step, most), whose sums are added up at the end.
+/// Samples of few inputs, up to `most`, which is a power of two and at most half the lanes. A vector holds several
+/// times: (steps, 2, times of a step, most). Their sums are added at the end.
 template <class Lanes, int most>
 struct FoldedPanels : Inputs {
   using Float = typename Lanes::Float;

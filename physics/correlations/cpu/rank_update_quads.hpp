@@ -1,10 +1,12 @@
-// Correlation of integers by AVX-512 VNNI: one instruction adds four products of bytes to each of 16 sums, as if in
-// unlimited precision. Include it as rank_update_body.hpp.
+// Correlation of integers by AVX-512 VNNI. One instruction adds four products of bytes to each of 16 sums, as if in
+// unlimited precision. The rules for including rank_update_body.hpp hold here too.
 //
-// The four are two times of one input: (a, b, a', b') of row i with (c, d, c', d') of column j gives ac + bd + a'c' +
-// b'd', and with (-d, c, -d', c') what the imaginary part is. The instruction takes one side without sign, so columns
-// are stored as c + 128, d + 128 and 127 - d, c + 128, which fit whatever c and d are, and what that adds to a sum, the
-// same for all columns, is taken off at the end: 128 sum (a + b), and sum (127 a + 128 b).
+// The four products belong to two times of one input. The bytes (a, b, a', b') of row i with (c, d, c', d') of column j
+// give ac + bd + a'c' + b'd', a real part. With (-d, c, -d', c') they give the imaginary part.
+//
+// One side of the instruction has no sign. Columns are therefore stored as c + 128, d + 128 and as 127 - d, c + 128,
+// which always fit a byte. This adds the same amount to the sums of all columns, and the amount is subtracted at the
+// end. The amounts are 128 sum (a + b) and sum (127 a + 128 b).
 #pragma once
 
 #include <immintrin.h>
@@ -14,14 +16,15 @@
 namespace smallbatch {
 namespace {
 
-/// Samples as bytes, in panels: (panels, pairs of times, 3, lanes) with a row's four, and a column's four twice.
+/// Samples as bytes, in panels: (panels, pairs of times, 3, lanes). The three are a row's four bytes and a column's
+/// four bytes in both forms.
 struct QuadPanels : Inputs {
   using Sum = std::int32_t;
   static constexpr int rows = 8, lanes = 16;
   static constexpr std::int64_t most_times = times_per_integer_sum;
   using Integers = Vector<std::int32_t, lanes>;
   std::int32_t* samples;
-  alignas(64) std::int32_t added[2][inputs_per_call];  // to the real and imaginary parts of a row's sums
+  alignas(64) std::int32_t added[2][inputs_per_call];  // amounts added to the real and imaginary parts of a row's sums
 
   QuadPanels(AlignedVector<std::byte>& memory, std::int64_t first_input, std::int64_t inputs)
       : Inputs{first_input, inputs, {}, false}, samples(reinterpret_cast<std::int32_t*>(memory.data())) {}
@@ -41,7 +44,7 @@ struct QuadPanels : Inputs {
               panel.template find<with_flags>(call, (first_time + t + 1) * call.inputs + first + i, count - i);
               row |= panel.byte_pairs() << 16;
             }
-            constexpr std::int32_t lower = 0x00ff00ff;  // of the two bytes of each sample
+            constexpr std::int32_t lower = 0x00ff00ff;  // selects the lower of the two bytes of each sample
             const Integers turned = (row >> 8 & lower) | (row & lower) << 8;
             sum_a = plus_products(sum_a, Integers{} + 0x00010001, row);
             sum_b = plus_products(sum_b, Integers{} + 0x01000100, row);
@@ -82,7 +85,7 @@ struct QuadPanels : Inputs {
   }
 
  private:
-  // (Sums of the instruction's own type: of another, GCC 12 copies each in each step.)
+  // The sums have the instruction's own type. With another type, GCC 12 copies each sum in each step.
   static Integers plus_products(Integers sum, Integers without_sign, Integers with_sign) {
     return reinterpret_cast<Integers>(_mm512_dpbusd_epi32(
         reinterpret_cast<__m512i>(sum), reinterpret_cast<__m512i>(without_sign), reinterpret_cast<__m512i>(with_sign)));

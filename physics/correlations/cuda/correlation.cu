@@ -1,4 +1,4 @@
-// Which kernels a correlation takes, in which order, and what lies where in the workspace.
+// The kernels of a correlation in their order, and the parts of the workspace.
 #include "physics/correlation.cuh"
 
 #include <algorithm>
@@ -9,11 +9,11 @@ namespace smallbatch {
 
 namespace {
 
-/// The longest sums: in single precision as physics/correlation.hpp promises; in int32 as long as no product of int8
-/// overflows (and a multiple of the times of a stage).
+/// Most times of a sum. In single precision physics/correlation.hpp promises this limit. In int32 it keeps products of
+/// int8 from overflowing, and is a multiple of the times of a stage.
 constexpr std::int64_t most_times(SampleType type) { return type == SampleType::complex_float32 ? 1024 : 65280; }
 
-/// Where everything lies in the workspace, in bytes.
+/// Offsets of the parts of the workspace, in bytes.
 struct Layout {
   bool is_prepared = false, has_slices = false;
   std::int64_t to_inputs = 0;
@@ -32,8 +32,9 @@ Layout layout_of(const SignalBatch& signal, const VisibilityBatch& sums) {
   const bool is_float = signal.type == SampleType::complex_float32;
   const std::int64_t bytes = is_float ? 8 : 2, in_chunk = 16 / bytes;
   CorrelationSlices& slices = layout.slices;
-  // 1, 2 and 4 inputs are read several times at once, where no sum ends within: by `integrate` alone, so that sums of
-  // float32 have the same bits beside a shorter integration, which zeros then fill up.
+  // For 1, 2 and 4 inputs, several times are read at once if no sum ends between them. The choice depends only on
+  // `integrate`. Sums of float32 therefore have the same bits beside a shorter integration, which is filled up with
+  // zeros.
   if (const std::int64_t groups = 8 / std::max<std::int64_t>(1, signal.inputs);
       (signal.inputs == 1 || signal.inputs == 2 || signal.inputs == 4) && signal.integrate % groups == 0)
     slices.groups = static_cast<int>(groups);

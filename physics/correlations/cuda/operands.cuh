@@ -1,16 +1,18 @@
-// What the tensor cores multiply for correlations. A warp multiplies 16 inputs, the rows, with 8
-// others, the columns, over some times (mma.sync): real and imaginary parts of the samples are neighbours along the
-// dimension that is summed over, so that with x_i = a + b i and x_j = c + d i
-//     Re V_ij = sum_t (a, b) . (c, d),     Im V_ij = sum_t (a, b) . (-d, c):
-// the same rows with columns as they are and with *turned* ones.
+// Operands of the tensor cores for correlations. A warp multiplies 16 inputs, the rows, with 8 others, the columns,
+// over some times (mma.sync). Real and imaginary parts of a sample are neighbours along the dimension that is summed
+// over. With x_i = a + b i and x_j = c + d i,
 //
-// int8: 16 times at once. A sample is 16 bits, and ldmatrix transposes 8 x 8 of those: rows and columns come from the
-// (time, input) order of the signal as the multiplication wants them. -d is not an int8 for d = -128, so turned columns
-// have -d - 1, the complement, and sum_t a is added to the imaginary part at the end.
+//     Re V_ij = sum_t (a, b) . (c, d),     Im V_ij = sum_t (a, b) . (-d, c).
 //
-// float32: 4 times at once, each number split into two of TF32's 11 bits: x = hi + lo with |lo| <= 2^-11 |x|; lo lo is
-// left out (2^-22). The tensor cores round sums towards zero, so they add up 4 times only; what comes out is added to
-// the sums with rounding to nearest.
+// Rows are therefore multiplied with columns as they are and with *turned* columns.
+//
+// int8: 16 times at once. A sample has 16 bits, and ldmatrix transposes 8 x 8 samples. It thus turns the (time, input)
+// order of the signal into the rows and columns that the multiplication needs. For d = -128, -d is not an int8. Turned
+// columns therefore have the complement, -d - 1, and sum_t a is added to the imaginary part at the end.
+//
+// float32: 4 times at once. Each number is split into two of TF32's 11 bits: x = hi + lo with |lo| <= 2^-11 |x|. The
+// product lo lo is left out (2^-22). The tensor cores round sums towards zero, so they add only 4 times. Their results
+// are added to the sums with rounding to nearest.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +22,7 @@ namespace smallbatch {
 struct Int8Signal {
   using Sum = int;
   static constexpr int bytes = 2;   ///< of a sample
-  static constexpr int times = 16;  ///< of one multiplication
+  static constexpr int times = 16;  ///< times of one multiplication
 };
 struct Float32Signal {
   using Sum = float;
@@ -33,8 +35,8 @@ struct alignas(8) ComplexSum {
   Sum re, im;
 };
 
-/// Byte offset of the 16-byte chunk `chunk` of a time in a tile of `Width` inputs in shared memory. Chunks of a row
-/// change places with the time, so that the lanes that read together meet no bank twice.
+/// Byte offset of the 16-byte chunk `chunk` of a time, in a tile of `Width` inputs in shared memory. The order of the
+/// chunks of a row changes with the time. Lanes that read together therefore use different banks.
 template <class Signal, int Width>
 __device__ constexpr std::uint32_t place_of(std::uint32_t time, std::uint32_t chunk) {
   constexpr std::uint32_t row = Width * Signal::bytes / 16;
@@ -43,7 +45,7 @@ __device__ constexpr std::uint32_t place_of(std::uint32_t time, std::uint32_t ch
   return 16 * (time * row + (chunk ^ (2 * (row >= 8 ? time & 3 : time >> 1 & 1))));
 }
 
-/// A lane's part of 16 inputs, and of 8.
+/// A lane's part of 16 inputs.
 template <class Signal>
 struct Rows;
 template <>
@@ -54,6 +56,7 @@ template <>
 struct Rows<Float32Signal> {
   std::uint32_t hi[4], lo[4];
 };
+/// A lane's part of 8 inputs.
 template <class Signal>
 struct Columns;
 template <>
@@ -77,7 +80,7 @@ __device__ inline void multiply_tf32(float (&d)[4], const std::uint32_t (&a)[4],
       : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
-/// Adds to the first `Used` of a lane's sums; the others are of rows that nobody has.
+/// Adds a product to the first `Used` of a lane's sums. The other sums belong to rows that do not exist.
 template <int Used>
 __device__ inline void add_product(int (&d)[4], const Rows<Int8Signal>& a, const Columns<Int8Signal>& b) {
   asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
@@ -94,13 +97,15 @@ __device__ inline void add_product(float (&d)[4], const Rows<Float32Signal>& a, 
   for (int k = 0; k < Used; ++k) d[k] += sum[k];
 }
 
-/// x = hi + lo, hi rounded to nearest. What rounds to an infinity is found by its auto (correlation_totals.cu).
+/// Splits x = hi + lo, with hi rounded to nearest. If hi rounds to an infinity, the auto of the input shows it
+/// (totals.cu).
 __device__ inline void split(std::uint32_t x, std::uint32_t& hi, std::uint32_t& lo) {
   hi = (x + 0x1000u) & 0xffffe000u;
   lo = __float_as_uint(__uint_as_float(x) - __uint_as_float(hi));
 }
 
-/// Reads rows and columns of a warp from a tile of `Width` inputs, blocks of 16 inputs from the first ones on.
+/// Reads rows and columns of a warp from a tile of `Width` inputs. Blocks of 16 inputs are counted from the first row
+/// and column.
 template <class Signal, int Width>
 class TileReader;
 
@@ -109,7 +114,8 @@ class TileReader<Int8Signal, Width> {
  public:
   __device__ TileReader(int first_row, int first_column) {
     const std::uint32_t lane = threadIdx.x & 31, matrix = lane >> 3;
-    // The four 8 x 8 matrices of rows: times 0-7 of inputs 0-7 and 8-15, then times 8-15; of columns: inputs 0-7 first.
+    // The four 8 x 8 matrices of rows are times 0-7 of inputs 0-7 and 8-15, then times 8-15. Columns have inputs 0-7
+    // first.
     row_ = place_of<Int8Signal, Width>((lane & 7) + 8 * (matrix >> 1), first_row / 8 + (Width >= 16 ? matrix & 1 : 0));
     column_ =
         place_of<Int8Signal, Width>((lane & 7) + 8 * (matrix & 1), first_column / 8 + (Width >= 16 ? matrix >> 1 : 0));
@@ -147,11 +153,11 @@ class TileReader<Float32Signal, Width> {
 #pragma unroll
     for (int k = 0; k < 4; ++k) split(x[k], rows.hi[k], rows.lo[k]);
   }
-  /// 8 inputs: half `half` of a block.
+  /// Reads 8 inputs: half `half` of a block.
   __device__ void columns(Columns<Float32Signal>& columns, std::uint32_t tile, int block, int half, int time) const {
     std::uint32_t re, im;
-    // Volatile: of a triangle the same numbers are rows. Taken from there they would be copied into pairs, many at a
-    // time, and there are no registers for that.
+    // The load is volatile. In a triangle, rows hold the same numbers. Without volatile, the compiler would copy many
+    // of them into pairs at a time, and there are no registers for that.
     const std::uint32_t place = ((tile + column_ + time * Width * 8) ^ (64 * half)) + 128 * block;
     asm volatile("ld.volatile.shared.v2.b32 {%0,%1}, [%2];" : "=r"(re), "=r"(im) : "r"(place) : "memory");
     split(re, columns.hi[0], columns.lo[0]);
@@ -159,7 +165,7 @@ class TileReader<Float32Signal, Width> {
   }
 
  private:
-  static constexpr int halves = Width < 16 ? 1 : 2;  // of 8 inputs
+  static constexpr int halves = Width < 16 ? 1 : 2;  // halves of 8 inputs
   __device__ static std::uint32_t of(int first) {
     const std::uint32_t lane = threadIdx.x & 31, input = first + lane / 4;
     return place_of<Float32Signal, Width>(lane & 3, input / 2) + 8 * (input & 1);

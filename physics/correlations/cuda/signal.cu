@@ -1,4 +1,4 @@
-// What the signal needs before it is correlated: samples as the tensor cores take them, and how many count.
+// Preparation of the signal: samples in the form that the tensor cores need, and numbers of samples that count.
 #include <algorithm>
 
 #include "core/grid_stride.cuh"
@@ -23,7 +23,7 @@ __device__ Int8Sample sample_of(const SignalBatch& signal, std::int64_t index, I
   return {static_cast<std::int8_t>(halves >> 4), static_cast<std::int8_t>(static_cast<std::int8_t>(halves << 4) >> 4)};
 }
 
-/// A sample of the prepared signal.
+/// Prepares one sample of the signal.
 template <class Sample>
 struct PrepareSample {
   SignalBatch signal;
@@ -39,7 +39,7 @@ struct PrepareSample {
   }
 };
 
-/// 32 times of an input: a bit for each sample that counts.
+/// Sets a bit for each sample that counts, for 32 times of an input.
 struct MaskOfTimes {
   SignalBatch signal;
   std::int64_t words;
@@ -58,7 +58,7 @@ struct MaskOfTimes {
   }
 };
 
-/// Where nothing is flagged all samples of an integration count.
+/// Sets the weight if nothing is flagged: all samples of the integration count.
 struct WholeWeight {
   SignalBatch signal;
   std::int32_t* weight;
@@ -69,7 +69,8 @@ struct WholeWeight {
   }
 };
 
-/// A block of threads per row i of an integration and channel, its threads over j.
+/// Counts samples with flags. A block of threads handles row i of an integration and channel; its threads share the
+/// inputs j.
 __global__ void __launch_bounds__(threads)
     masked_weight_kernel(SignalBatch signal, std::int64_t words, const std::uint32_t* mask, std::int32_t* weight) {
   const std::int64_t rows = signal.integrations() * signal.channels * signal.inputs;

@@ -1,12 +1,12 @@
-// The sums of slices on the tensor cores (correlation_tile.cuh).
+// The sums of slices on the tensor cores (tile.cuh).
 //
-// Up to 64 inputs: a warp takes a slice and keeps all its baselines in registers. The signal comes through a ring of
-// its own in shared memory (cp.async), a few kilobytes ahead of the multiplications; warps do not wait for each other.
-// 1, 2 and 4 inputs are read as 8, the times in between as further inputs, and the diagonal blocks are added up.
+// Up to 64 inputs: a warp takes a slice and keeps all its baselines in registers. Each warp has a ring in shared memory
+// for the signal (cp.async), a few kilobytes ahead of the multiplications. Warps do not wait for each other. For 1, 2
+// and 4 inputs, several times are read as one row of 8 inputs, and the diagonal blocks are added at the end.
 //
-// More inputs: a block of four warps takes the triangle of 128 inputs, or 128 inputs with 64 others, through a ring
-// that its warps share. Operands of a multiplication are read while the one before runs. Triangles come first: they
-// also add up the real parts that the others need for integers.
+// More inputs: a block of four warps takes the triangle of 128 inputs, or 128 inputs with 64 others. Its warps share a
+// ring. The operands of a multiplication are read during the previous one. Triangles come first: they also sum the real
+// parts that the other panels need for integers.
 #include <type_traits>
 
 #include "core/gpu_plans.cuh"
@@ -26,19 +26,20 @@ __device__ void wait_for_all_but() {
   asm volatile("cp.async.wait_group %0;" ::"n"(Stages) : "memory");
 }
 
-/// The block's number, read again: registers are for sums, not for what is needed once after them.
+/// Returns the block's number, read again. Registers are needed for sums, not for a number that is used once after
+/// them.
 __device__ unsigned block_of_grid() {
   unsigned block = blockIdx.x;
   asm volatile("" : "+r"(block));
   return block;
 }
 
-/// A slice: where its signal begins, and how many times it has.
+/// A slice: the place of its signal, and its number of times.
 struct Slice {
   std::int64_t first = 0;  ///< row of the signal
   int times = 0;
 };
-/// There are less than 2^31.
+/// Finds slice `index`. There are fewer than 2^31 slices.
 __device__ Slice slice_of(const CorrelationSlices& all, std::uint32_t index) {
   const auto slices = static_cast<std::uint32_t>(all.slices), channels = static_cast<std::uint32_t>(all.channels);
   const std::uint32_t of_all = index / slices, channel = of_all % channels, integration = of_all / channels;
@@ -47,31 +48,31 @@ __device__ Slice slice_of(const CorrelationSlices& all, std::uint32_t index) {
   return {channel * all.times + first, static_cast<int>(max(end - first, std::int64_t{0}))};
 }
 
-/// Copies a tile of `Width` inputs into shared memory, StageTimes times at once, with `Threads` threads. What lies
-/// beyond the slice or the row is zero. Of floats a thread finds where its chunks come from one from the other; of
-/// many, whose sums need the registers, it finds anew each time where they go.
+/// Copies a tile of `Width` inputs into shared memory, StageTimes times at once, with `Threads` threads. Places beyond
+/// the slice or the row are zero. For floats, a thread moves its source address from one chunk to the next. With many
+/// inputs, it also computes the destination again each time, because the sums need the registers.
 template <class Signal, int Width, int StageTimes, int Threads>
 class TileCopy {
  public:
-  /// The tile's first input at the slice's first time; how many bytes of the row are from there on.
+  /// `signal` is the tile's first input at the slice's first time. `bytes_there` is the rest of the row from there on.
   __device__ TileCopy(const char* signal, std::int64_t row_bytes, std::int64_t bytes_there, int times, int thread)
       : row_bytes_(row_bytes) {
-    if (saves_registers) asm volatile("" : "+r"(thread));  // what is derived from it is not kept for copy_stage()
+    if (saves_registers) asm volatile("" : "+r"(thread));  // derived values are then not kept for copy_stage()
     const int time = thread / row_chunks, chunk = thread % row_chunks;
     const bool is_there = 16 * chunk < bytes_there;
     left_ = is_there ? times - time : 0;
     from_ = signal + time * row_bytes + 16 * chunk;
     place_ = place_of<Signal, Width>(time, chunk);
   }
-  /// `to` is a multiple of a row's bytes.
+  /// Copies the next stage to `to`, a multiple of a row's bytes.
   __device__ void copy_stage(std::uint32_t to) {
     const std::uint32_t thread = threadIdx.x % Threads;
     to += saves_registers ? place_of<Signal, Width>(thread / row_chunks, thread % row_chunks) : place_;
 #pragma unroll
     for (int m = 0; m < copies; ++m) {
-      // Where nothing is copied, nothing is read.
+      // If nothing is copied, nothing is read.
       const bool is_there = m * times_apart < left_;
-      // A thread's times differ in bits that its first time has not, and so do places.
+      // The times of a thread differ only in bits that its first time does not have. So do the places.
       constexpr std::uint32_t row = Width * Signal::bytes;
       const std::uint32_t further = place_of<Signal, Width>(m * times_apart, 0);
       asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"((to ^ further % row) + further / row * row),
@@ -85,7 +86,7 @@ class TileCopy {
 
  private:
   static constexpr int row_chunks = Width * Signal::bytes / 16, copies = StageTimes * row_chunks / Threads;
-  static constexpr int times_apart = Threads / row_chunks;  // of two copies of a thread
+  static constexpr int times_apart = Threads / row_chunks;  // between two copies of a thread
   static_assert(copies * Threads == StageTimes * row_chunks && times_apart * row_chunks == Threads);
   static_assert((times_apart & (times_apart - 1)) == 0);
   static constexpr bool one_by_one = Signal::bytes == 8, saves_registers = one_by_one && Width >= 64;
@@ -96,11 +97,11 @@ class TileCopy {
 };
 
 constexpr int warps_per_block = 4, warp_stages = 4;
-/// Of 64 inputs, of which registers allow few warps, larger ones.
+/// Bytes of a stage. Stages are larger for 64 inputs, because registers then allow few warps.
 template <int ColumnBlocks>
 constexpr int warp_stage_bytes = ColumnBlocks == 8 ? 4096 : 2048;
 
-/// `Groups`: how many times a row of 8 inputs holds.
+/// Sums slices with one warp each. `Groups` is the number of times in a row of 8 inputs.
 template <class Signal, int ColumnBlocks, int Groups>
 __global__ void __launch_bounds__(32 * warps_per_block)
     slices_by_warps(const char* signal, CorrelationSlices slices, ComplexSum<typename Signal::Sum>* sums) {
@@ -113,7 +114,7 @@ __global__ void __launch_bounds__(32 * warps_per_block)
   if (index >= slices.count()) return;
   const Slice slice = slice_of(slices, index);
   const std::uint32_t ring = shared_address(memory) + warp * warp_stages * stage_bytes;
-  int rows = slice.times / Groups;  // that are left
+  int rows = slice.times / Groups;  // rows that are left
   const std::int64_t row_bytes = slices.row_bytes * Groups;
   TileCopy<Signal, width, stage_times, 32> copy(signal + slice.first * slices.row_bytes, row_bytes, row_bytes, rows,
                                                 lane);
@@ -128,7 +129,7 @@ __global__ void __launch_bounds__(32 * warps_per_block)
   std::uint32_t stage = ring;
   for (; rows > 0; rows -= stage_times) {
     wait_for_all_but<warp_stages - 2>();
-    __syncwarp();  // every lane's copies of this stage are there, and the stage before has been read
+    __syncwarp();  // every lane's copies of this stage are there, and all lanes have read the previous stage
     constexpr int ahead = warp_stages - 1;
     if (rows > ahead * stage_times) copy.copy_stage(stage == ring ? ring + ahead * stage_bytes : stage - stage_bytes);
     end_of_stage();
@@ -155,7 +156,7 @@ __global__ void __launch_bounds__(32 * warps_per_block)
     tile.for_each([&](int i, int j, const Pair& v) {
       if (i < 8) product[8 * i + j] = v;
     });
-    __syncwarp();  // all of the product is there
+    __syncwarp();  // the whole product is there
     const int i = lane / in_group, j = lane % in_group;
     if (i >= in_group || j > i) return;
     Pair sum{0, 0};
@@ -169,9 +170,9 @@ __global__ void __launch_bounds__(32 * warps_per_block)
 }
 
 constexpr int panel = 128, panel_threads = 128, half_panel = 64;
-constexpr int stage_shared_bytes = 4 * 16384;  // that the four warps store their tiles by
+constexpr int stage_shared_bytes = 4 * 16384;  // with which the four warps store their tiles
 
-/// The barrier of a block's warps, which may come to it from the code of different tiles.
+/// Barrier of a block's warps. Warps may come to it from the code of different tiles.
 template <bool AreTogether>
 __device__ void wait_for_warps() {
   if constexpr (AreTogether)
@@ -180,25 +181,25 @@ __device__ void wait_for_warps() {
     asm volatile("barrier.cta.sync 1, %0;" ::"n"(panel_threads) : "memory");
 }
 
-/// Tiles of so many inputs side by side, for so many times; a ring of some of them.
+/// Ring of stages. A stage has tiles of `Rows` and `Columns` inputs side by side, for `times` times.
 template <class Signal, int Rows, int Columns>
 struct PanelRing {
-  static constexpr int times = 128 / Signal::bytes;  // 16 KiB of 128 inputs
+  static constexpr int times = 128 / Signal::bytes;  // 16 KiB for 128 inputs
   static constexpr int row_bytes = times * Rows * Signal::bytes, bytes = row_bytes + times * Columns * Signal::bytes;
   static constexpr int stages = 72 * 1024 / bytes;
   static constexpr int shared_bytes = stages * bytes;
   static_assert(shared_bytes >= stage_shared_bytes && shared_bytes <= shared_bytes_everywhere);
 };
 
-/// Takes a warp's tile through a slice of so many times: the ring's stages are filled by copy(where). All warps of the
-/// block call this together, from one place in the code or not.
+/// Adds a slice of `times` times to a warp's tile. copy(place) fills a stage of the ring. All warps of the block must
+/// call this function together, from one place in the code or from several.
 template <class Signal, class Ring, bool AreTogether, class Tile, class RowReader, class ColumnReader, class Copy>
 __device__ void add_all(Tile& tile, const RowReader& rows, const ColumnReader& columns, std::uint32_t ring,
                         std::uint32_t columns_at, int times, bool is_needed, const Copy& copy) {
   constexpr int steps = Ring::times / Signal::times;
   const auto wait_for_stage = [] {
     wait_for_all_but<Ring::stages - 2>();
-    wait_for_warps<AreTogether>();  // every thread's copies are there, and the stage before has been read
+    wait_for_warps<AreTogether>();  // every thread's copies are there, and all threads have read the previous stage
   };
   constexpr int ahead = Ring::stages - 1;
   for (int s = 0; s < ahead; ++s) {
@@ -252,7 +253,7 @@ __device__ void add_all(Tile& tile, const RowReader& rows, const ColumnReader& c
   wait_for_warps<AreTogether>();  // the ring is no longer in use
 }
 
-/// The triangle of a panel: two warps have triangles of 64, two the rectangle between these.
+/// The triangle of a panel. Two warps have triangles of 64 inputs, and two have the rectangle between them.
 template <class Signal>
 __global__ void __launch_bounds__(panel_threads, 2)
     diagonal_panels(const char* signal, CorrelationSlices slices, ComplexSum<typename Signal::Sum>* sums,
@@ -288,8 +289,8 @@ __global__ void __launch_bounds__(panel_threads, 2)
   }
 }
 
-/// A panel with half of one before it: four warps of 64 x 32 baselines. Two blocks of threads share a multiprocessor,
-/// so that one multiplies while the other stores.
+/// A panel with half of a previous panel. Four warps have 64 x 32 baselines each. Two blocks of threads share a
+/// multiprocessor, so one multiplies while the other stores.
 template <class Signal>
 __global__ void __launch_bounds__(panel_threads, 2)
     other_panels(const char* signal, CorrelationSlices slices, ComplexSum<typename Signal::Sum>* sums,
@@ -327,7 +328,7 @@ __global__ void __launch_bounds__(panel_threads, 2)
                                 row_copy.copy_stage(to);
                                 column_copy.copy_stage(to + Ring::row_bytes);
                               });
-  const unsigned block = block_of_grid();  // and where that is: for the registers again
+  const unsigned block = block_of_grid();  // read again, and the places computed again, to save registers
   const auto [row_again, column_again] = first_of(block);
   tile.store(sums + std::int64_t{block / pairs} * baselines_of(slices.inputs), row_again + row, column_again + column,
              min(half_panel, slices.inputs - row_again - row), ring + warp * 16384);

@@ -1,6 +1,6 @@
-// The sums of a warp's tile of inputs with another one, or with itself: how operands (correlation_operands.cuh) meet,
-// and how sums leave the registers. Tiles leave through shared memory, so that a warp stores whole rows: 8 bytes here
-// and there took a quarter of the time.
+// The sums of a warp's tile of inputs with another tile, or with itself. This file multiplies operands (operands.cuh)
+// and moves sums out of the registers. Tiles leave through shared memory, so that a warp stores whole rows. Separate
+// stores of 8 bytes took a quarter of the time.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace smallbatch {
 
-/// sum_t Re x_i(t) of a warp's rows, which turned columns of integers leave out.
+/// sum_t Re x_i(t) of a warp's rows. Turned columns of integers lack this amount.
 template <class Signal, int RowBlocks>
 class RealSums {
  public:
@@ -24,7 +24,7 @@ class RealSums {
     for (int k = 0; k < 4; ++k)
       sum_[block][k & 1] = __dp4a(static_cast<int>(rows.a[k]), real_parts, sum_[block][k & 1]);
   }
-  /// Takes the sums of these rows from where another tile has left them.
+  /// Loads the sums of these rows, which another tile has stored.
   __device__ void load(const int* real_sums, int rows) {
     const int lane = threadIdx.x & 31;
 #pragma unroll
@@ -35,7 +35,7 @@ class RealSums {
         sum_[r][half] = (lane & 3) == 0 && row < rows ? real_sums[row] : 0;
       }
   }
-  /// Of this lane's row in half `half` of a block. All lanes of the warp call this together.
+  /// Returns the sum of this lane's row in half `half` of a block. All lanes of the warp call this function together.
   __device__ int of(int block, int half) const {
     int sum = sum_[block][half];
     sum += __shfl_xor_sync(~0u, sum, 1);
@@ -54,18 +54,19 @@ class RealSums<Float32Signal, RowBlocks> {
   __device__ float of(int, int) const { return 0; }
 };
 
-/// The sums of a warp, in registers: 16 RowBlocks inputs with 8 ColumnBlocks others, or (`IsTriangle`) with themselves,
-/// where columns that no row of their block needs are left out. `AddsReals`: or their sums are loaded.
+/// Sums of a warp in registers: 16 RowBlocks inputs with 8 ColumnBlocks others, or with themselves (`IsTriangle`). A
+/// triangle leaves out columns that no row of their block needs. If `AddsReals`, the tile adds the real parts;
+/// otherwise their sums are loaded.
 template <class Signal, int RowBlocks, int ColumnBlocks, bool IsTriangle, bool AddsReals>
 class WarpTile {
  public:
   using Sum = typename Signal::Sum;
   static constexpr int loads = (ColumnBlocks + 1) / 2, halves = ColumnBlocks == 1 ? 1 : 2;
-  static constexpr bool reads_ahead = Signal::bytes == 2;  // or else registers would not do
-  /// Splitting numbers twice is slower than copying them, where there are registers for copies.
+  static constexpr bool reads_ahead = Signal::bytes == 2;  // float32 has too few registers for it
+  /// Splitting numbers twice is slower than copying them, if there are registers for copies.
   static constexpr bool columns_are_rows = IsTriangle && Signal::bytes == 8 && RowBlocks <= 2;
 
-  /// What is read before a multiplication begins: the rows, and the first columns where columns are read ahead.
+  /// Numbers that are read before a multiplication begins: the rows, and the first columns if columns are read ahead.
   struct Operands {
     Rows<Signal> rows[RowBlocks];
     Columns<Signal> columns[2];
@@ -130,9 +131,9 @@ class WarpTile {
             visit(16 * r + 8 * half + lane / 4, 8 * n + 2 * (lane & 3) + e, value(r, half, n, e, real));
       }
   }
-  /// Where the tile does not add up its rows' real parts: before anything is added.
+  /// Loads the real parts' sums before anything is added, for a tile that does not add them.
   __device__ void load_reals(const int* real_sums, int rows) { reals_.load(real_sums, rows); }
-  /// The real parts' sums of the tile's rows go to real_sums.
+  /// Stores the real parts' sums of the tile's rows in real_sums.
   __device__ void store_reals(int* real_sums, int rows) const {
     const int lane = threadIdx.x & 31;
 #pragma unroll
@@ -144,9 +145,8 @@ class WarpTile {
       }
   }
 
-  /// Stores the rows [0, rows) of the triangle of all baselines from `visibility` on, where the tile begins with
-  /// baseline (first_row, first_column), by way of `stage` in shared memory (16 KiB, the warp's own): a warp stores
-  /// whole rows. `real_sums` of the rows where this tile has not added them up; may be null.
+  /// Stores the rows [0, rows) of the tile into `visibility`, the triangle of all baselines. The tile begins with
+  /// baseline (first_row, first_column). The warp's own 16 KiB of shared memory, `stage`, let it store whole rows.
   template <class Pair>
   __device__ void store(Pair* visibility, std::int64_t first_row, std::int64_t first_column, int rows,
                         std::uint32_t stage) const {
@@ -168,20 +168,20 @@ class WarpTile {
   __device__ static constexpr int columns_of(int r) {
     return !IsTriangle ? ColumnBlocks : ColumnBlocks == 1 ? 1 : 2 * r + 2;
   }
-  /// Of the blocks First .. Last - 1 of 16 rows, which have `Width` columns.
+  /// Stores the blocks First .. Last - 1 of 16 rows, which have `Width` columns.
   template <int First, int Last, int Width, class Pair>
   __device__ void store_rows(Pair* visibility, std::int64_t first_row, std::int64_t first_column, int rows,
                              std::uint32_t stage) const {
     static_assert(16 * (Last - First) * Width * sizeof(Pair) <= 16384);
     const int lane = threadIdx.x & 31;
-    __syncwarp();  // what was staged before has been read
+    __syncwarp();  // all lanes have read what was staged before
 #pragma unroll
     for (int r = First; r < Last; ++r)
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
         const int row = 16 * r + 8 * half + lane / 4;
         const Sum real = reals_.of(r, half);
-        // 16 bytes at once; rows that follow each other change halves of 128 bytes
+        // Each store has 16 bytes. Consecutive rows alternate between halves of 128 bytes.
         const std::uint32_t to = stage + 8 * ((row - 16 * First) * Width + ((2 * (lane & 3)) ^ (8 * (row & 1))));
 #pragma unroll
         for (int n = 0; n < columns_of(r); ++n) {
@@ -214,14 +214,14 @@ class WarpTile {
 #pragma unroll
         for (int c = 0; c < pieces; ++c) {
           const int column = 32 * c + lane;
-          if (IsTriangle && column == row) v[k][c].im = 0;  // exactly, whatever was rounded
+          if (IsTriangle && column == row) v[k][c].im = 0;  // exactly 0, with any rounding
           if (row < rows && (!IsTriangle || column <= row)) to[32 * c] = v[k][c];
         }
         to += first_row + row + 1;
       }
     }
   }
-  /// The products of all rows with columns 8 n .. 8 n + 7.
+  /// Adds the products of all rows with columns 8 n .. 8 n + 7.
   __device__ void add_columns(const Operands& operands, int n, const Columns<Signal>& columns) {
     const Columns<Signal> other = turned(columns);
 #pragma unroll

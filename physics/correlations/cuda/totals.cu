@@ -1,4 +1,4 @@
-// From the sums of slices to those of integrations, and what became of each channel.
+// Sums of integrations from those of slices, and the status of each channel.
 #include <algorithm>
 #include <cmath>
 
@@ -22,7 +22,7 @@ struct FloatPair {
   float re, im;
 };
 
-/// A visibility: its slices one after the other.
+/// Adds the slices of one visibility.
 template <class Pair, class Total, class Out>
 struct AddSlices {
   CorrelationSlices slices;
@@ -42,10 +42,11 @@ struct AddSlices {
   }
 };
 
-// What is found of a channel, until the last kernel makes its status of them.
+// Findings about a channel, until the last kernel turns them into its status.
 constexpr std::int32_t is_suspect = 1, has_bad_sample = 2, leaves_range = 4;
 
-/// An auto in an integration of a channel. Where all of a channel are finite, so are all samples and all products.
+/// Checks an auto of an integration and channel. If all autos of a channel are finite, so are all its samples and
+/// products.
 struct FindSuspects {
   SignalBatch signal;
   const FloatPair* visibility;
@@ -64,14 +65,14 @@ __device__ bool is_bad(const SignalBatch& signal, std::int64_t index) {
   return !(isfinite(x.re) && isfinite(x.im));
 }
 
-/// A block of threads per integration of a suspect channel: inputs with a bad sample are NaN, and other baselines that
-/// are not finite are summed in double precision.
+/// Repairs a suspect channel; a block of threads handles one integration. Inputs with a bad sample become NaN. Other
+/// baselines that are not finite are summed in double precision.
 __global__ void __launch_bounds__(threads)
     suspects_kernel(SignalBatch signal, FloatPair* visibility, std::int32_t* info) {
   __shared__ std::uint8_t bad[max_inputs];
   const std::int64_t sums = signal.integrations() * signal.channels;
   for (std::int64_t sum = blockIdx.x; sum < sums; sum += gridDim.x) {
-    // Others may add to what is found of the channel, but nobody takes the suspicion away.
+    // Other blocks may add findings about the channel, but none removes the suspicion.
     if ((static_cast<volatile std::int32_t*>(info)[sum % signal.channels] & is_suspect) == 0) continue;
     FloatPair* const v = visibility + sum * baselines_of(signal.inputs);
     const std::int64_t channel = sum % signal.channels, begin = sum / signal.channels * signal.integrate;
@@ -84,7 +85,7 @@ __global__ void __launch_bounds__(threads)
         if (is_bad(signal, first + t * signal.inputs + i)) bad[i] = 1;
       if (bad[i] != 0) found = has_bad_sample;
     }
-    __syncthreads();  // of all inputs it is known whether they are bad
+    __syncthreads();  // all inputs have been checked
     const auto sample = [&](std::int64_t t, std::int64_t i) {
       const std::int64_t index = first + t * signal.inputs + i;
       const bool counts = signal.flag == nullptr || signal.flag[index] == 0;
@@ -108,11 +109,11 @@ __global__ void __launch_bounds__(threads)
         if (!(isfinite(to.re) && isfinite(to.im))) found |= leaves_range;
       }
     if (found != 0) atomicOr(info + channel, found);
-    __syncthreads();  // nobody needs `bad` any longer
+    __syncthreads();  // no thread needs `bad` any longer
   }
 }
 
-/// A channel's status from what was found.
+/// Computes a channel's status from the findings.
 struct StatusOfFindings {
   std::int32_t* info;
 

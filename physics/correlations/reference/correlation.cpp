@@ -1,4 +1,4 @@
-// The reference backend, and the referee's verdicts on visibilities.
+// The reference backend of correlations, and the referee's verdicts on visibilities.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -46,7 +46,7 @@ class EigenCorrelator final : public Correlator {
   }
 
  private:
-  /// Says whether a visibility of finite samples leaves the range of its type.
+  /// Stores sums and weights. Returns whether a visibility of finite samples leaves the range of its type.
   static bool store(const ReferenceSums& answer, const VisibilityBatch& sums, std::int64_t place) {
     bool is_beyond = false;
     answer.for_each([&](const ReferenceSums::Baseline& baseline, std::int64_t k) {
@@ -89,7 +89,7 @@ std::pair<T, T> parts_of(const void* visibility, std::int64_t baseline) {
 
 double exact(bool is_right) { return is_right ? 0 : infinity; }
 
-/// Error over bound of a float: `exact_sum` over `samples` of them.
+/// Error over bound of a float, with the exact sum over `samples` samples.
 double judge_float(float got, double exact_sum, double powers, std::int32_t samples, bool is_mean) {
   if (samples == 0) return exact(is_mean ? std::isnan(got) : got == 0);
   double expected = exact_sum;
@@ -170,12 +170,12 @@ std::int32_t correlation_info(bool bad_sample, bool beyond_range) {
 std::string correlation_criterion(SampleType type, bool are_means) {
   if (type != SampleType::complex_float32)
     return std::string(are_means ? "means and weights" : "sums and weights") +
-           " equal, bit for bit, to those with Eigen in double precision, where sums of integers are exact";
+           " equal, bit for bit, those of Eigen in double precision, where sums of integers are exact";
   std::string text = "|V - V*| <= (min(w, " + std::to_string(correlation_bound.samples) + ") + " +
                      bound_text(correlation_bound.roundings) + ") " + bound_text(correlation_bound.relative) +
                      " sqrt(P_i P_j) + w " + bound_text(correlation_bound.absolute);
-  if (are_means) text += ", over w and with one rounding more,";
-  return text + " against sums with Eigen in double precision, weights w bit for bit";
+  if (are_means) text += ", divided by w, plus one rounding,";
+  return text + " against sums by Eigen in double precision; weights w equal, bit for bit";
 }
 
 std::unique_ptr<Correlator> make_reference_correlator(unsigned threads) {

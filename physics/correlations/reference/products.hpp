@@ -1,5 +1,5 @@
-// The referee's products of matrices, by Eigen in double precision; compiled once per instruction set (products_*.cpp,
-// all from the one body in products_body.hpp).
+// The referee's products of matrices, by Eigen in double precision. They are compiled once per instruction set
+// (products_*.cpp, all from the body in products_body.hpp).
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@
 
 namespace smallbatch {
 
-/// One instruction set.
+/// Products of one instruction set.
 struct ProductLoops {
   const char* name;
-  /// product (a_rows, b_rows) = a (a_rows, times) b (b_rows, times)^T, columns one after the other. Of a with itself
-  /// the upper triangle alone.
+  /// Computes product (a_rows, b_rows) = a (a_rows, times) b (b_rows, times)^T, column by column. If a and b are the
+  /// same, it computes only the upper triangle.
   void (*multiply)(const double* a, std::int64_t a_rows, const double* b, std::int64_t b_rows, std::int64_t times,
                    double* product);
   /// Adds sum_t (re + i im) (other_re - i other_im) to sum[0] + i sum[1].
@@ -25,7 +25,7 @@ extern const ProductLoops product_loops_baseline;  ///< runs everywhere
 extern const ProductLoops product_loops_avx2;      ///< x86-64 with AVX2 and FMA
 extern const ProductLoops product_loops_avx512;    ///< x86-64 with AVX-512F
 
-/// What this processor can run, best first; baseline is always the last.
+/// The loops that this processor can run, best first. The baseline is always last.
 inline std::vector<ProductLoops> usable_product_loops() {
   return usable_kernels<product_loops_baseline, product_loops_avx2, product_loops_avx512>();
 }

@@ -1,4 +1,4 @@
-// AVX2 and FMA.
+// The referee's products for AVX2 and FMA.
 #include "physics/correlations/reference/products_body.hpp"
 
 namespace smallbatch {

@@ -1,4 +1,4 @@
-// AVX-512.
+// The referee's products for AVX-512.
 #include "physics/correlations/reference/products_body.hpp"
 
 namespace smallbatch {

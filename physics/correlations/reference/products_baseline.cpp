@@ -1,4 +1,4 @@
-// What the compiler takes for granted.
+// The referee's products for the compiler's default instruction set.
 #include "physics/correlations/reference/products_body.hpp"
 
 namespace smallbatch {

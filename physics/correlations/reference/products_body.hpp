@@ -1,5 +1,5 @@
-// The one body of the referee's products. Each file that includes it is compiled for an instruction set, with Eigen
-// under a name of its own, so that no function of one takes the place of another's.
+// The one body of the referee's products. Each file that includes it is compiled for one instruction set. Each has
+// Eigen under a different name, so no function of one file replaces that of another.
 #pragma once
 
 #include <Eigen/Core>

@@ -12,7 +12,7 @@ namespace smallbatch {
 namespace {
 
 constexpr std::int64_t times_together = 256, words = times_together / 64;
-constexpr std::int64_t block_inputs = 128;  // of one product of matrices
+constexpr std::int64_t block_inputs = 128;  // in one product of matrices
 
 template <SampleType type>
 std::pair<double, double> sample_at(const void* signal, std::int64_t sample) {
@@ -28,7 +28,8 @@ std::pair<double, double> sample_at(const void* signal, std::int64_t sample) {
   }
 }
 
-/// Of one input, whose numbers are `apart`: sets samples that are no numbers to 0, and gives sum |x|^2 of the others.
+/// Sets the samples of one input to 0 if they are not finite. Consecutive numbers of the input are `apart` places
+/// apart. Returns sum |x|^2 of the finite samples.
 double without_bad_samples(double* part, std::int64_t apart, std::int64_t times) {
   double power = 0;
   for (std::int64_t t = 0; t < times; ++t, part += 2 * apart) {
@@ -119,7 +120,8 @@ void ReferenceSums::unpack(const SignalBatch& signal, std::int64_t first_sample,
       for (std::int64_t i = 0; i < count; ++i) power[i] += re[i] * re[i] + im[i] * im[i];
     }
     for (std::int64_t i = 0; i < count; ++i) {
-      if (!std::isfinite(power[i])) {  // no sum of squares of floats is too large
+      // A sum of squares of finite floats is always finite in double precision.
+      if (!std::isfinite(power[i])) {
         is_bad_[first + i] = any_is_bad_ = true;
         power[i] = without_bad_samples(block + i, count, times);
       }
@@ -140,7 +142,7 @@ void ReferenceSums::add_all(std::int64_t times) {
       const std::int64_t columns = std::min(block_inputs, inputs_ - first_j);
       loops_.multiply(&samples_[2 * first_j * times], 2 * columns, &samples_[2 * first_i * times], 2 * rows, times,
                       product_.data());
-      // Real parts times real parts, and so on. On the diagonal that of row r and column c is that of c and r.
+      // Products of real with real parts, and so on. On the diagonal, (r, c) and (c, r) are the same.
       const auto product = [&](std::int64_t r, std::int64_t c) {
         if (first_i == first_j && c > r) std::swap(r, c);
         return product_[r * 2 * columns + c];
@@ -155,7 +157,7 @@ void ReferenceSums::add_all(std::int64_t times) {
 }
 
 void ReferenceSums::add_listed(std::int64_t times) {
-  // The times of an input one after the other.
+  // Puts the times of each input one after another.
   for (const std::int64_t i : listed_) {
     const std::int64_t first = i / block_inputs * block_inputs, count = std::min(block_inputs, inputs_ - first);
     const double* from = &samples_[2 * first * times + i - first];

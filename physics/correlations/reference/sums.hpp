@@ -1,5 +1,5 @@
-// The referee's sums of one channel in one integration, in double precision; of integers they are exact, because all
-// sums are integers below 2^46.
+// The referee's sums of one channel in one integration, in double precision. Sums of integers are exact, because all of
+// them are integers below 2^46.
 #pragma once
 
 #include <cstdint>
@@ -11,21 +11,22 @@
 
 namespace smallbatch {
 
+/// Sums, weights and powers of some or all baselines.
 class ReferenceSums {
  public:
-  /// Of some baselines, ascending; none: of all.
+  /// `baselines` lists the baselines, ascending. An empty list means all.
   ReferenceSums(SampleType type, std::int64_t inputs, std::vector<std::int64_t> baselines);
 
   void add(const SignalBatch& signal, std::int64_t channel, std::int64_t first_time, std::int64_t times);
 
-  /// Adds those of other times, of the same baselines.
+  /// Adds the sums of other times, with the same baselines.
   void merge(const ReferenceSums& other);
 
   struct Baseline {
     std::int64_t number, i, j;
   };
   [[nodiscard]] std::int64_t count() const { return static_cast<std::int64_t>(weight_.size()); }
-  /// Calls visit(baseline, k): sums and weight of the baseline are those at k.
+  /// Calls visit(baseline, k). The sums and the weight of the baseline are those at k.
   template <class Visit>
   void for_each(Visit&& visit) const {
     std::int64_t i = 0;
@@ -39,9 +40,9 @@ class ReferenceSums {
   [[nodiscard]] double re(std::int64_t k) const { return sum_[2 * k]; }
   [[nodiscard]] double im(std::int64_t k) const { return sum_[2 * k + 1]; }
   [[nodiscard]] std::int32_t weight(std::int64_t k) const { return weight_[k]; }
-  /// sum_t |x(t)|^2 of an input, of what is not flagged and finite.
+  /// sum_t |x(t)|^2 of an input, over the samples that are not flagged and finite.
   [[nodiscard]] double power(std::int64_t input) const { return power_[input]; }
-  /// Whether a sample that is not flagged is a NaN or an infinity.
+  /// Whether the input has a sample that is not flagged and is a NaN or an infinity.
   [[nodiscard]] bool is_bad(std::int64_t input) const { return is_bad_[input] != 0; }
   [[nodiscard]] bool any_is_bad() const { return any_is_bad_; }
   [[nodiscard]] SampleType type() const { return type_; }
@@ -61,13 +62,13 @@ class ReferenceSums {
   std::vector<double> power_;         // (inputs)
   std::vector<char> is_bad_;          // (inputs)
   bool any_is_bad_ = false;
-  // Of the times that are being added:
+  // Working memory for the times that are being added.
   AlignedVector<double> samples_;      // blocks of inputs, (times, 2, inputs of the block)
-  std::vector<std::uint64_t> counts_;  // (inputs, words), a bit per time that is not flagged, where any is
+  std::vector<std::uint64_t> counts_;  // (inputs, words), a bit per time that is not flagged; used if any is
   bool any_is_flagged_ = false;
-  AlignedVector<double> product_;     // of two blocks
+  AlignedVector<double> product_;     // product of two blocks
   std::vector<std::int64_t> listed_;  // inputs of listed baselines
-  AlignedVector<double> by_input_;    // theirs, (inputs, 2, times)
+  AlignedVector<double> by_input_;    // samples of the listed inputs, (inputs, 2, times)
   ProductLoops loops_;
 };
 
