@@ -1,4 +1,4 @@
-// A build without CUDA.
+// Stand-ins for the CUDA wings in a build without CUDA. They throw.
 #include "core/error.hpp"
 #include "physics/charges/pair_energy_backends.hpp"
 #include "physics/charges/potential_backends.hpp"
