@@ -27,7 +27,7 @@ smallbatch_status status_of(ErrorKind kind) {
     case ErrorKind::out_of_memory:
       return SMALLBATCH_OUT_OF_MEMORY;
     case ErrorKind::device_lost:
-    case ErrorKind::internal:  // only CUDA's errors are
+    case ErrorKind::internal:  // only CUDA's errors have this kind
       return SMALLBATCH_DEVICE_ERROR;
     default:
       return SMALLBATCH_INVALID_ARGUMENT;
@@ -43,10 +43,10 @@ smallbatch_status status_of_exception(Sentence& sentence) noexcept {
     sentence.keep(error.what());
     return status_of(error.kind());
   } catch (const std::bad_alloc&) {
-    sentence.keep("the host's memory does not suffice (an allocation failed). Call with fewer at a time.");
+    sentence.keep("the host's memory does not suffice (an allocation failed). Pass fewer problems per call.");
     return SMALLBATCH_OUT_OF_MEMORY;
   } catch (const std::length_error&) {
-    sentence.keep("the host's memory does not suffice (an array would be too long). Call with fewer at a time.");
+    sentence.keep("the host's memory does not suffice (an array would be too long). Pass fewer problems per call.");
     return SMALLBATCH_OUT_OF_MEMORY;
   } catch (const std::exception& error) {
     sentence.keep(error.what());
@@ -109,12 +109,12 @@ void check_workspace(const void* workspace, std::size_t bytes, std::size_t neede
            std::to_string(workspace == nullptr ? 0 : bytes) + " of " + std::to_string(needed) + " bytes",
            "Ask the ..._workspace function of the same name, with the same arguments.");
   if (reinterpret_cast<std::uintptr_t>(workspace) % 256 != 0)
-    refuse("the workspace cannot be used", "its address is no multiple of 256", "Give memory as cudaMalloc has it.");
+    refuse("the workspace cannot be used", "its address is not a multiple of 256", "Give memory from cudaMalloc.");
 }
 
 namespace {
 
-/// What a handle is made for.
+/// Returns the backend of a new handle.
 Backend backend_of(const smallbatch_backend& wanted, int device) {
   switch (number_of(wanted)) {
     case SMALLBATCH_AUTO: {
@@ -125,8 +125,10 @@ Backend backend_of(const smallbatch_backend& wanted, int device) {
     case SMALLBATCH_CPU:
       return {BackendKind::cpu};
     case SMALLBATCH_CUDA:
-      if (device < -1) refuse("there is no device " + std::to_string(device), "they count from 0", "Give 0, or -1.");
-      (void)cuda_device(device < 0 ? 0 : device);  // throws where there is none
+      if (device < -1)
+        refuse("there is no device " + std::to_string(device), "devices are counted from 0",
+               "Give 0 or more, or -1 for the current device.");
+      (void)cuda_device(device < 0 ? 0 : device);  // throws if there is no such device
       return {BackendKind::cuda, device < 0 ? current_device() : device};
     case SMALLBATCH_REFERENCE:
       return {BackendKind::reference};

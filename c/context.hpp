@@ -1,5 +1,5 @@
-// What a handle is, and how a call through it answers: with a status, and with a sentence where it has failed. What is
-// inside throws; nothing that a caller sees does.
+// A handle, and the answers of calls through it: a status, and a sentence if the call has failed. Code inside may
+// throw. Functions that callers see do not throw.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@
 
 namespace smallbatch {
 
-/// Room for the sentence of a call that has failed, also for want of memory.
+/// Memory for the sentence of a failed call. It needs no allocation, so it also works when memory is exhausted.
 class Sentence {
  public:
   void keep(const char* text) noexcept;
@@ -32,19 +32,19 @@ class Sentence {
   char text_[1024] = "";
 };
 
-/// The sentence of the calling thread's last failed call that had no handle.
+/// Sentence of the calling thread's last failed call without a handle.
 Sentence& sentence_without_handle() noexcept;
 
-/// The status of what is being thrown, whose message is kept.
+/// Returns the status of the exception that is being handled, and keeps its message.
 smallbatch_status status_of_exception(Sentence& sentence) noexcept;
 
-/// A backend, a stream, and plans for host arrays, which are made when they are first needed.
+/// Contents of a handle: a backend, a stream, and plans for host arrays. Each plan is made when it is first needed.
 class Context {
  public:
   explicit Context(const Backend& which) : backend(which) {}
 
   SpdSolver& solver(const SpdOptions& options);
-  SpdSolver& solver();  ///< whichever there is: factors are the same for all options
+  SpdSolver& solver();  ///< the existing solver, with any options, because they do not affect factors
   Potential& potential();
   PairEnergy& pair_energy();
   Correlator& correlator();
@@ -53,7 +53,7 @@ class Context {
   [[nodiscard]] bool has_device() const { return backend.kind == BackendKind::cuda; }
 
   Backend backend;
-  void* stream = nullptr;  ///< a cudaStream_t, of calls with device arrays
+  void* stream = nullptr;  ///< a cudaStream_t, for calls with device arrays
   Sentence last_error;
 
  private:
@@ -72,11 +72,11 @@ struct smallbatch_context final : smallbatch::Context {
 
 namespace smallbatch {
 
-/// Answers a call: body(context) may throw.
+/// Answers a call with body(context), which may throw.
 template <class Body>
 smallbatch_status answer(smallbatch_handle handle, const Body& body) noexcept {
   if (handle == nullptr) {
-    sentence_without_handle().keep("there is no handle (it is NULL). Make one by smallbatch_create().");
+    sentence_without_handle().keep("there is no handle (it is NULL). Make one with smallbatch_create().");
     return SMALLBATCH_INVALID_ARGUMENT;
   }
   try {
@@ -87,7 +87,7 @@ smallbatch_status answer(smallbatch_handle handle, const Body& body) noexcept {
   }
 }
 
-/// The same of a call that has no handle.
+/// Answers a call without a handle with body(), which may throw.
 template <class Body>
 smallbatch_status answer(const Body& body) noexcept {
   try {
@@ -98,7 +98,7 @@ smallbatch_status answer(const Body& body) noexcept {
   }
 }
 
-/// An enumerator as the caller has written it, which may be none.
+/// Returns the number of an enumerator from the caller. It may be none of the enumerators.
 template <class Enum>
 int number_of(const Enum& value) {
   static_assert(sizeof(Enum) == sizeof(int));
@@ -111,40 +111,40 @@ int number_of(const Enum& value) {
   throw Error(ErrorKind::usage, problem, why, remedy);
 }
 [[noreturn]] inline void refuse_enumerator(const std::string& member, int number) {
-  refuse(member + " is " + std::to_string(number), "that is none of its enumerators", "Take one of smallbatch.h.");
+  refuse(member + " is " + std::to_string(number), "that is none of its enumerators", "Use one of smallbatch.h.");
 }
 
 inline void check_present(const char* name, const void* pointer) {
   if (pointer == nullptr) refuse(std::string(name) + " is NULL", "it is needed", "Give its address.");
 }
-/// Where there are `count` of what it points to.
+/// Checks a pointer to `count` elements; it is needed if there are any.
 inline void check_present(const char* name, const void* pointer, std::int64_t count) {
   if (count > 0) check_present(name, pointer);
 }
 
 inline void check_count(const char* name, std::int64_t count) {
-  if (count < 0) refuse(std::string(name) + " is " + std::to_string(count), "it counts", "Give 0 or more.");
+  if (count < 0) refuse(std::string(name) + " is " + std::to_string(count), "it is a count", "Give 0 or more.");
 }
-/// That so many numbers can lie in memory.
+/// Checks that an array with these factors of its size can lie in memory.
 inline void check_size(const char* name, std::initializer_list<std::int64_t> factors) {
   std::int64_t most = std::numeric_limits<std::int64_t>::max() / 64;
   for (const std::int64_t factor : factors)
     if (factor > 0) most /= factor;
   if (most == 0)
-    refuse(std::string(name) + " has too many numbers to count", "its sizes multiply beyond 2^57",
-           "Give smaller ones.");
+    refuse(std::string(name) + " has too many numbers to count", "the product of its sizes exceeds 2^57",
+           "Give smaller sizes.");
 }
 
 /// Whether the arrays of a call lie on the device.
 bool is_on_device(const Context& context, const smallbatch_memory& memory);
-/// Calls visit(T()), T the type of the numbers.
+/// Calls visit(T()), where T is the type of the numbers.
 template <class Visit>
 void with_type(const char* member, const smallbatch_type& type, const Visit& visit) {
   if (number_of(type) == SMALLBATCH_FLOAT32) return visit(float());
   if (number_of(type) == SMALLBATCH_FLOAT64) return visit(double());
   refuse_enumerator(member, number_of(type));
 }
-/// That a call has the workspace that it needs: bytes of device memory, or none.
+/// Checks that a call has the workspace that it needs: bytes of device memory, or none.
 void check_workspace(const void* workspace, std::size_t bytes, std::size_t needed);
 
 }  // namespace smallbatch

@@ -1,4 +1,4 @@
-// Correlation: the caller's structs become those of physics/, which is called.
+// Correlation: this file turns the caller's structs into those of physics/, and calls it.
 #include <algorithm>
 
 #include "c/device.hpp"
@@ -61,7 +61,7 @@ CorrelationCall call_of(const smallbatch_signals& signals, const smallbatch_visi
   return call;
 }
 
-/// Does the work, or, where `wanted_bytes` is not null, says how much workspace it takes.
+/// Does the work. If `wanted_bytes` is not null, it returns the bytes of workspace instead.
 void run(Context& context, const smallbatch_signals* signals, const smallbatch_visibilities* visibilities,
          void* workspace, std::size_t bytes, std::size_t* wanted_bytes) {
   check_present("signals", signals);
@@ -69,7 +69,7 @@ void run(Context& context, const smallbatch_signals* signals, const smallbatch_v
   const bool on_device = is_on_device(context, signals->memory);
   const CorrelationCall call = call_of(*signals, *visibilities);
   if (on_device && reinterpret_cast<std::uintptr_t>(call.signal.signal) % 16 != 0)
-    refuse("the signal cannot be read", "its address is no multiple of 16", "Give memory as cudaMalloc has it.");
+    refuse("the signal cannot be read", "its address is not a multiple of 16", "Give memory from cudaMalloc.");
   const std::size_t needed = on_device && call.signal.channels > 0 ? device_workspace_bytes(call) : 0;
   if (wanted_bytes != nullptr) {
     *wanted_bytes = needed;

@@ -1,5 +1,5 @@
-// Calls with device arrays: workspaces are measured and divided, and everything is enqueued on the context's stream.
-// device_cuda.cpp; a build without CUDA has device_nocuda.cpp.
+// Calls with device arrays. They measure and divide workspaces, and enqueue everything on the context's stream. The
+// implementation is device_cuda.cpp, or device_nocuda.cpp in a build without CUDA.
 #pragma once
 
 #include <cstddef>
@@ -9,12 +9,12 @@
 
 namespace smallbatch {
 
-/// The calling thread's.
+/// Returns the calling thread's current device.
 int current_device();
-/// Waits for the context's stream.
+/// Waits until the context's stream has finished.
 void synchronize(const Context& context);
 
-/// Bytes of workspace, from a multiple of 256 on.
+/// Returns the bytes of workspace that a call needs. The workspace must start at a multiple of 256 bytes.
 template <class T>
 std::size_t device_workspace_bytes(const SystemsCall<T>& call);
 template <class T>

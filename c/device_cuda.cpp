@@ -1,4 +1,5 @@
-// A workspace is measured by the same code that divides it: measured from null on, its end is its size.
+// Calls with device arrays. One code both measures and divides a workspace:
+// starting from null, the end is the size.
 #include "core/device_cuda.hpp"
 
 #include <string>
@@ -35,25 +36,25 @@ class Pieces {
   std::size_t bytes_ = 0;
 };
 
-/// Throws as check() does, but where a launch refuses what the struct's members alone do not show. (CUDA itself says
-/// the same of what it does not take.)
+/// Throws as check() does. If a launch refuses arguments that the struct's members alone do not reveal, it names the
+/// problem and the remedy. CUDA returns the same error for arguments that it does not accept.
 void check_launch(cudaError_t status, const std::string& problem = "the call is too large for a launch",
-                  const std::string& remedy = "Call with fewer at a time.") {
+                  const std::string& remedy = "Pass fewer problems per call.") {
   if (status != cudaErrorInvalidValue) return check(status);
   (void)cudaGetLastError();
   refuse(problem, std::string("CUDA says: ") + cudaGetErrorString(status), remedy);
 }
 void check_systems_launch(cudaError_t status) {
   if (status == cudaErrorNotSupported)
-    refuse("systems->sizes is given", "on the device no kernel takes them for such a call",
-           "Call with arrays on the host, or with systems of one size at a time.");
+    refuse("systems->sizes is given", "no kernel on the device supports sizes in such a call",
+           "Give host arrays, or pass systems of one size per call.");
   check_launch(status, "arrays of the call overlap, or it is too large for a launch",
-               "Give x memory of its own, or that of b exactly, or call with fewer at a time.");
+               "Give x separate memory, or exactly that of b, or pass fewer systems per call.");
 }
 
 cudaStream_t stream_of(const Context& context) { return static_cast<cudaStream_t>(context.stream); }
 
-/// What of a call's systems has to be moved, and the solvers' arguments, some of which lie in the workspace.
+/// The solvers' arguments for a call's systems, some of them in the workspace, and which arrays must be moved.
 template <class T>
 struct DeviceSystems {
   DeviceSystems(const SystemsCall<T>& call, void* workspace) {
@@ -75,7 +76,7 @@ struct DeviceSystems {
     }
     if (reads_b(call.operation)) {
       const auto there = canonical_spd_rhs(call.n, call.nrhs, call.count, call.b);
-      // launch_spd_solve() reads b while x is written; launch_spd_solve_factored() does not.
+      // launch_spd_solve() reads b while x is written, and launch_spd_solve_factored() does not.
       if (there && !(call.is_in_place && call.operation == SystemsOperation::solve)) {
         batch.b = there->data;
         batch.b_stride = there->stride;
@@ -111,7 +112,7 @@ struct DeviceSystems {
   std::size_t bytes = 0;
 };
 
-/// The arguments of direct_sum() and pair_energies(), some of which lie in the workspace.
+/// Arguments of direct_sum() and pair_energies(), some of them in the workspace.
 struct DeviceCharges {
   DeviceCharges(const ChargesCall& call, Pieces& pieces)
       : charges{call.count, call.offset, call.position, call.charge, call.group, call.width} {

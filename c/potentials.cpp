@@ -1,4 +1,4 @@
-// Potentials and pair energies: the caller's structs become those of physics/, which is called.
+// Potentials and pair energies: this file turns the caller's structs into those of physics/, and calls it.
 #include "c/potentials.hpp"
 
 #include <cmath>
@@ -21,19 +21,20 @@ static_assert(offsetof(smallbatch_potential_summary, values) == offsetof(Potenti
 
 namespace {
 
-/// That items of all problems are divided by offsets, or evenly. Offsets on the device are not looked at.
+/// Checks that offsets divide the items among the problems, or that they can be divided evenly. Offsets on the device
+/// are not read.
 void check_offsets(const char* items, const char* offset_name, const std::int64_t* offset, std::int64_t count,
                    std::int64_t total, bool on_device) {
   if (offset == nullptr) {
     if (count > 0 && total % count != 0)
-      refuse(
-          std::string(offset_name) + " is NULL",
-          std::to_string(total) + " " + items + " are not as many for each of " + std::to_string(count) + " problems",
-          "Give the offsets.");
+      refuse(std::string(offset_name) + " is NULL",
+             std::to_string(total) + " " + items + " cannot be divided evenly among " + std::to_string(count) +
+                 " problems",
+             "Give the offsets.");
   } else if (!on_device && (offset[0] != 0 || offset[count] != total)) {
     refuse(
         std::string(offset_name) + " runs from " + std::to_string(offset[0]) + " to " + std::to_string(offset[count]),
-        "there are " + std::to_string(total) + " " + items, "Let it run from 0 to their number.");
+        "there are " + std::to_string(total) + " " + items, "Let it run from 0 to that number.");
   }
 }
 
@@ -64,7 +65,7 @@ TargetBatch targets_of(const smallbatch_targets& targets, std::int64_t count, bo
       check_present("targets->spacing", targets.spacing, count);
       if (!(targets.smallest_spacing >= 0) || !std::isfinite(targets.smallest_spacing))
         refuse("targets->smallest_spacing is " + text_of(targets.smallest_spacing), "it is a length",
-               "Give 0 where it is not known.");
+               "Give a finite length, or 0 if it is unknown.");
       check_size("targets", {count, targets.nx, targets.ny, targets.nz, 3});
       return LatticeBatch{{targets.nx, targets.ny, targets.nz},
                           targets.origin,
@@ -104,9 +105,10 @@ PotentialOptions options_of(const smallbatch_potential_options* options) {
   return result;
 }
 
-/// Checks what the host knows without the arrays: the options, whether there are widths, the lattices' shape.
+/// Checks what can be checked on the host without the arrays: the options, whether there are widths, the lattices'
+/// shape.
 void check_without_arrays(const ChargesCall& call, const TargetBatch& targets, const PotentialOptions& options) {
-  ChargeBatch charges;  // none
+  ChargeBatch charges;  // no problems
   charges.width = call.width;
   check_potential_call(charges, targets, options);
 }
@@ -155,7 +157,8 @@ PairEnergyCall call_of(const smallbatch_charges& charges, const smallbatch_pair_
   return call;
 }
 
-/// Charges on the host as the sums read them, and offsets of points: what is there, and what is made of it.
+/// Charges on the host, and offsets of points, in the layout that the sums read. Arrays that are already in this layout
+/// are used as they are.
 class HostBatches {
  public:
   HostBatches(const ChargesCall& call, unsigned threads)
@@ -208,7 +211,7 @@ void run_on_host(Context& context, const PairEnergyCall& call) {
   context.pair_energy().evaluate(batches.charges, call.options, call.result);
 }
 
-/// Does the work, or, where `wanted_bytes` is not null, says how much workspace it takes.
+/// Does the work. If `wanted_bytes` is not null, it returns the bytes of workspace instead.
 template <class Call>
 void run(Context& context, const Call& call, bool on_device, void* workspace, std::size_t bytes,
          std::size_t* wanted_bytes) {

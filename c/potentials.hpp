@@ -1,4 +1,4 @@
-// A call about charges, checked, in the words of physics/; on the host and on the device alike.
+// Checked calls about charges and signals, in terms of physics/. Host and device use the same structs.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace smallbatch {
 
-/// What the struct of charges says. Offsets that are null are even: as many for each problem.
+/// Contents of the struct of charges. Null offsets mean the same number of charges for each problem.
 struct ChargesCall {
   std::int64_t count = 0, charge_count = 0;
   const std::int64_t* offset = nullptr;
@@ -23,7 +23,7 @@ template <class T>
 struct PotentialCall {
   ChargesCall charges;
   TargetBatch targets;           ///< the offsets of points may be null
-  std::int64_t point_count = 0;  ///< of targets that are points
+  std::int64_t point_count = 0;  ///< only for targets that are points
   double smallest_spacing = 0;
   PotentialOptions options;
   PotentialResult<T> result;
@@ -40,7 +40,7 @@ struct CorrelationCall {
   VisibilityBatch sums;
 };
 
-/// Of even offsets.
+/// Number of items of each problem if they are divided evenly.
 constexpr std::int64_t share_of_each(std::int64_t items, std::int64_t problems) {
   return problems > 0 ? items / problems : 0;
 }

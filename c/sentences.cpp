@@ -1,4 +1,4 @@
-// Sentences about statuses, and units by their names.
+// Sentences about statuses, and units by name.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -14,7 +14,7 @@ namespace smallbatch {
 
 namespace {
 
-/// As snprintf does; nothing of a sentence that there is no memory for.
+/// Writes a sentence as snprintf does. If memory for the sentence is exhausted, it writes an empty one.
 template <class Describe>
 std::size_t describe(const Describe& sentence_of, std::int32_t info, char* buffer, std::size_t size) noexcept {
   std::size_t length = 0;
@@ -30,12 +30,12 @@ std::size_t describe(const Describe& sentence_of, std::int32_t info, char* buffe
   return length;
 }
 
-/// What may be a page of something, in a sentence that is cut after a while.
+/// Returns a name for use in a sentence. A long name, which could be a whole page, is cut.
 std::string shown(const char* name) {
   constexpr std::size_t most = 64;
   std::string text = visible_text(std::string(name, ::strnlen(name, most + 1)));
   if (text.size() <= most) return text;
-  std::size_t end = 0;  // of the last whole character
+  std::size_t end = 0;  // end of the last whole character
   while (const std::size_t length = utf8_length(std::string_view(text).substr(end))) {
     if (end + length > most) break;
     end += length;
@@ -52,7 +52,7 @@ smallbatch_status answer_unit(const char* kind, const std::string& names, const 
     const std::optional<double> found = find(unit);
     if (!found)
       refuse("there is no unit of " + std::string(kind) + " \"" + shown(unit) + "\"", "its name is not known",
-             "Take one of " + names + ".");
+             "Use one of " + names + ".");
     *factor = *found;
   });
 }
@@ -83,12 +83,12 @@ smallbatch_status smallbatch_potential_unit_factor(const char* unit, double temp
         const auto found = smallbatch::parse_potential_unit(name);
         if (!found) return std::nullopt;
         if (found == smallbatch::PotentialUnit::kt_per_e && !(temperature_kelvin > 0))
-          smallbatch::refuse("a temperature of " + smallbatch::text_of(temperature_kelvin) + " K makes no unit",
-                             "kT/e is divided by it", "Give a positive one, as 298.15.");
+          smallbatch::refuse("a temperature of " + smallbatch::text_of(temperature_kelvin) + " K cannot be used",
+                             "kT/e needs a positive temperature", "Give a positive temperature, such as 298.15.");
         const double factor_of_it = smallbatch::potential_unit_factor(*found, temperature_kelvin);
         if (!(factor_of_it > 0) || !std::isfinite(factor_of_it))
-          smallbatch::refuse("a temperature of " + smallbatch::text_of(temperature_kelvin) + " K makes no unit",
-                             "its factor is beyond the range of double", "Give one as 298.15.");
+          smallbatch::refuse("a temperature of " + smallbatch::text_of(temperature_kelvin) + " K cannot be used",
+                             "its factor is beyond the range of double", "Give a temperature such as 298.15.");
         return factor_of_it;
       });
 }

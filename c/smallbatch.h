@@ -156,8 +156,7 @@ typedef enum smallbatch_storage {
 
 /** Special value and limits. */
 enum {
-  SMALLBATCH_TIGHT = -1,            /**< stride: matrices follow one another without gaps, with their leading
-                                         dimension */
+  SMALLBATCH_TIGHT = -1,            /**< a stride: each matrix begins where the previous one ends */
   SMALLBATCH_MAX_SYSTEM_SIZE = 128, /**< the largest n */
   SMALLBATCH_MAX_INPUTS = 4096      /**< the most inputs that can be correlated */
 };
@@ -166,7 +165,7 @@ enum {
 
 /** Systems A x = b with A symmetric positive definite, (n, n), and b (n, nrhs). There are `count` of them.
  *
- *  Matrix k starts at a + k * a_stride numbers, or at a_array[k]. The same holds for right-hand sides. A stride of 0
+ *  Matrix k starts at a + k * a_stride numbers, or at a_array[k]. So do right-hand sides. A stride of 0
  *  means one matrix, or one set of right-hand sides, for all systems. Initialise the struct with
  *  smallbatch_systems_init. */
 typedef struct smallbatch_systems {

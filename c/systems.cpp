@@ -1,4 +1,4 @@
-// Systems: the caller's layouts become those of the solvers, which are called, and back.
+// Systems: this file turns the caller's layouts into those of the solvers, calls them, and turns the results back.
 #include "c/systems.hpp"
 
 #include "c/device.hpp"
@@ -24,7 +24,7 @@ void set_a(SpdBatch<T>& batch, const SystemsCall<T>& call, unsigned threads, Ali
   batch.a_stride = call.a.is_shared() ? 0 : tight;
 }
 
-/// Of an SpdBatch or an SpdFactoredBatch.
+/// Sets b of an SpdBatch or an SpdFactoredBatch.
 template <class T, class Batch>
 void set_b(Batch& batch, const SystemsCall<T>& call, unsigned threads, AlignedVector<T>& memory) {
   if (const auto there = canonical_spd_rhs(call.n, call.nrhs, call.count, call.b)) {
@@ -39,7 +39,7 @@ void set_b(Batch& batch, const SystemsCall<T>& call, unsigned threads, AlignedVe
   batch.b_stride = call.b.is_shared() ? 0 : tight;
 }
 
-/// Whether x has memory of its own, to be scattered.
+/// Sets x. Returns whether x lies in separate memory and must be scattered afterwards.
 template <class T>
 bool set_x(SpdSolution<T>& solution, const SystemsCall<T>& call, AlignedVector<T>& memory) {
   if (const auto there = canonical_spd_rhs(call.n, call.columns_of_x(), call.count, call.x)) {
@@ -76,7 +76,7 @@ void run_on_host(Context& context, const SystemsCall<T>& call) {
   if (scatters) scatter_spd_solutions<T>(call.n, call.columns_of_x(), call.count, solution.x, call.x, threads);
 }
 
-/// All calls: does the work, or, where `wanted_bytes` is not null, says how much workspace it takes.
+/// Does the work of all calls. If `wanted_bytes` is not null, it returns the bytes of workspace instead.
 void run(Context& context, SystemsOperation operation, const SystemsArguments& given, void* workspace,
          std::size_t bytes, std::size_t* wanted_bytes) {
   const bool has_factors = operation == SystemsOperation::factor || operation == SystemsOperation::solve_factored;

@@ -1,4 +1,4 @@
-// A call about systems, checked, as solvers/ has such things; on the host and on the device alike.
+// A checked call about systems, in terms of solvers/. Host and device use the same struct.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace smallbatch {
 
-/// What is asked of systems.
+/// Operation on systems.
 enum class SystemsOperation { solve, invert, log_determinant, factor, solve_factored };
 
 constexpr bool reads_a(SystemsOperation operation) { return operation != SystemsOperation::solve_factored; }
@@ -23,24 +23,24 @@ constexpr bool has_options(SystemsOperation operation) {
   return operation != SystemsOperation::factor && operation != SystemsOperation::solve_factored;
 }
 
-/// The arrays that an operation reads or writes, and nothing of the others.
+/// Arguments of a call. Arrays that the operation neither reads nor writes are not set.
 template <class T>
 struct SystemsCall {
   SystemsOperation operation = SystemsOperation::solve;
   SpdOptions options;
-  int n = 0, nrhs = 0;  ///< right-hand sides, 0 where there are none
+  int n = 0, nrhs = 0;  ///< right-hand sides; 0 if there are none
   std::int64_t count = 0;
   Triangle triangle = Triangle::both;
   const std::int32_t* sizes = nullptr;
   MatrixArray<const T> a, b;
-  MatrixArray<T> x;          ///< of solutions; of inverses, which are symmetric, by rows
+  MatrixArray<T> x;          ///< solutions; or inverses, which are symmetric, by rows
   bool is_in_place = false;  ///< x is b
-  SpdSolution<T> numbers;    ///< info and the numbers that are wanted, without x
-  SpdFactors<T> factors;     ///< of `factor`, and of `solve_factored` what it reads
+  SpdSolution<T> numbers;    ///< info and the wanted numbers, without x
+  SpdFactors<T> factors;     ///< written by `factor`, read by `solve_factored`
   [[nodiscard]] int columns_of_x() const { return operation == SystemsOperation::invert ? n : nrhs; }
 };
 
-/// The structs of a call; null where it has none.
+/// Structs of a call; null if it has no such struct.
 struct SystemsArguments {
   const smallbatch_systems* systems = nullptr;
   const smallbatch_solutions* solutions = nullptr;
@@ -48,11 +48,11 @@ struct SystemsArguments {
   const smallbatch_solve_options* options = nullptr;
 };
 
-/// Throws Error (usage) where the arguments make no sense.
+/// Checks the arguments and returns the call. Throws Error (usage) if they are not valid.
 template <class T>
 SystemsCall<T> systems_call(SystemsOperation operation, const SystemsArguments& given);
 
-/// What solvers/ is asked, but for the arrays a, b and x.
+/// Returns the arguments for solvers/, without the arrays a, b and x.
 template <class T>
 SpdBatch<T> batch_of(const SystemsCall<T>& call) {
   SpdBatch<T> batch;
@@ -76,7 +76,7 @@ SpdFactoredBatch<T> factored_batch_of(const SystemsCall<T>& call) {
   return batch;
 }
 
-/// How many matrices there are in memory.
+/// Number of matrices in memory.
 template <class T>
 std::int64_t matrices_in(const MatrixArray<T>& array, std::int64_t count) {
   return array.is_shared() ? std::min<std::int64_t>(count, 1) : count;

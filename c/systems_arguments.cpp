@@ -1,4 +1,4 @@
-// What a call about systems says, checked, and its matrices as solvers/layouts.hpp sees them.
+// Checks the arguments of a call about systems, and describes its matrices as solvers/layouts.hpp does.
 #include <algorithm>
 #include <string>
 
@@ -51,32 +51,32 @@ Triangle triangle_of(const smallbatch_systems& systems) {
       return Triangle::lower;
     case SMALLBATCH_UPPER:
       return Triangle::upper;
-    case SMALLBATCH_PACKED_LOWER:  // by columns it is the upper one by rows
+    case SMALLBATCH_PACKED_LOWER:  // packed lower by columns is packed upper by rows
       return by_rows ? Triangle::packed_lower : Triangle::packed_upper;
     case SMALLBATCH_PACKED_UPPER:
       return by_rows ? Triangle::packed_upper : Triangle::packed_lower;
     default:
       refuse("systems->storage is " + std::to_string(number_of(systems.storage)), "that is none of its enumerators",
-             "Take one of smallbatch.h; from Fortran, 'L' or 'U' as uplo.");
+             "Use one of smallbatch.h; from Fortran, give 'L' or 'U' as uplo.");
   }
 }
 
-/// How matrices of a caller's lie: in one array or in many, by rows or by columns.
+/// Layout of a caller's matrices, in one array or in many, by rows or by columns.
 struct Layout {
-  std::string name;  ///< of the array in its struct, "systems->a"
+  std::string name;  ///< name of the array in its struct, "systems->a"
   std::int64_t rows, columns;
   bool by_rows;
   std::int64_t leading_dimension, stride;
 };
 
-/// The leading dimension is checked, and 0 the least that there can be.
+/// Checks the leading dimension and returns it. If it is 0, returns the least possible one.
 std::int64_t leading_dimension_of(const Layout& layout) {
   const std::int64_t least = layout.by_rows ? layout.columns : layout.rows;
   if (layout.leading_dimension == 0) return least;
   if (layout.leading_dimension < least)
     refuse("the leading dimension of " + layout.name + " is " + std::to_string(layout.leading_dimension),
            "a " + std::string(layout.by_rows ? "row" : "column") + " has " + std::to_string(least) + " numbers",
-           "Give at least that, or 0 for just that.");
+           "Give at least that, or 0 for exactly that.");
   check_size(layout.name.c_str(), {layout.leading_dimension, layout.rows, layout.columns});
   return layout.leading_dimension;
 }
@@ -95,30 +95,29 @@ MatrixArray<T> matrices_of(const Layout& layout, Void* data, Void* const* pointe
   const std::int64_t tight_stride = leading * (layout.by_rows ? layout.rows : layout.columns);
   matrices.stride = layout.stride == SMALLBATCH_TIGHT || pointers != nullptr ? tight_stride : layout.stride;
   if (matrices.stride < 0)
-    refuse("the stride of " + layout.name + " is " + std::to_string(matrices.stride), "strides go forward",
-           "Give the numbers from one to the next, SMALLBATCH_TIGHT, or 0 for one for all.");
-  if (count == 1) matrices.stride = tight_stride;  // whatever it is, nothing follows
+    refuse("the stride of " + layout.name + " is " + std::to_string(matrices.stride), "a stride cannot be negative",
+           "Give the distance between matrices in numbers, SMALLBATCH_TIGHT, or 0 for one matrix for all systems.");
+  if (count == 1) matrices.stride = tight_stride;  // with one matrix, the stride has no effect
   check_size(layout.name.c_str(), {matrices.stride, count});
   return matrices;
 }
 
-/// That each of the pointers says where a matrix lies. On the device they are not looked at.
+/// Checks that every pointer is set. Pointers on the device are not read.
 template <class T>
 void check_pointers(const char* name, const MatrixArray<T>& matrices, std::int64_t count) {
   if (matrices.pointers == nullptr) return;
   const auto* end = matrices.pointers + count;
   const auto* none = std::find(matrices.pointers, end, nullptr);
   if (none != end)
-    refuse(std::string(name) + "[" + std::to_string(none - matrices.pointers) + "] is NULL", "a matrix lies nowhere",
-           "Give its address, also where its size is 0.");
+    refuse(std::string(name) + "[" + std::to_string(none - matrices.pointers) + "] is NULL",
+           "it must point to a matrix", "Give its address, even if its size is 0.");
 }
 
-/// That no number of a matrix is one of another: they follow each other, or lie side by side within the leading
-/// dimension.
+/// Checks that matrices do not overlap: they follow one another, or lie side by side within the leading dimension.
 template <class T>
 void check_apart(const Layout& layout, const MatrixArray<T>& matrices, std::int64_t count) {
   if (count <= 1 || matrices.pointers != nullptr) return;
-  const std::int64_t run = layout.by_rows ? layout.columns : layout.rows;  // of neighbours
+  const std::int64_t run = layout.by_rows ? layout.columns : layout.rows;  // of neighbouring numbers
   const std::int64_t runs = layout.by_rows ? layout.rows : layout.columns;
   const std::int64_t leading = layout.by_rows ? matrices.row_step : matrices.column_step;
   const bool follow = matrices.stride >= leading * (runs - 1) + run;
@@ -126,7 +125,7 @@ void check_apart(const Layout& layout, const MatrixArray<T>& matrices, std::int6
   if (!follow && !side_by_side)
     refuse("the stride of " + layout.name + " is " + std::to_string(matrices.stride),
            std::to_string(count) + " systems would write to the same places",
-           "Give the numbers from one to the next, or SMALLBATCH_TIGHT.");
+           "Give the distance between matrices in numbers, or SMALLBATCH_TIGHT.");
 }
 
 template <class T>
@@ -138,7 +137,7 @@ void set_factors(SystemsCall<T>& call, const smallbatch_factors& factors) {
   const bool is_tight = factors.stride == SMALLBATCH_TIGHT, is_shared = factors.stride == 0;
   if (!is_tight && !(is_shared && !makes_them) && factors.stride < size)
     refuse("the stride of factors->factor is " + std::to_string(factors.stride),
-           "one has " + std::to_string(size) + " numbers",
+           "a factor has " + std::to_string(size) + " numbers",
            std::string("Give at least that, or SMALLBATCH_TIGHT") + (makes_them ? "." : "; 0 is one for all systems."));
   if (!is_tight && call.count > 1) check_size("factors->factor", {factors.stride, call.count});
   call.factors.factors = static_cast<T*>(factors.factor);
@@ -156,7 +155,7 @@ void set_solutions(SystemsCall<T>& call, const smallbatch_systems& systems, cons
     call.b = matrices_of<const T>(Layout{"systems->b", call.n, call.nrhs, by_rows, systems.ldb, systems.b_stride},
                                   systems.b, systems.b_array, call.count);
   if (writes_x(call.operation)) {
-    // An inverse is its own transpose, and is by rows what it is by columns.
+    // An inverse is symmetric, so its rows equal its columns.
     const Layout layout{"solutions->x",     call.n,        call.columns_of_x(),
                         by_rows || inverts, solutions.ldx, solutions.x_stride};
     call.x = matrices_of<T>(layout, solutions.x, solutions.x_array, call.count);
@@ -171,7 +170,7 @@ void set_solutions(SystemsCall<T>& call, const smallbatch_systems& systems, cons
     if (same_place && !same_steps)
       refuse("solutions->x is systems->b with another leading dimension or stride",
              "solutions would be written over right-hand sides that are not read yet",
-             "Give x those of b, or memory of its own.");
+             "Give x the leading dimension and stride of b, or separate memory.");
     call.is_in_place = same_place;
   }
   check_present("solutions->info", solutions.info, call.count);
@@ -181,7 +180,7 @@ void set_solutions(SystemsCall<T>& call, const smallbatch_systems& systems, cons
                                static_cast<void*>(solutions.log_determinant), static_cast<void*>(solutions.repaired),
                                solutions.perturbation})
       if (number != nullptr)
-        refuse("another number than info is wanted", "factors give solutions alone",
+        refuse("a result other than x and info is wanted", "factors give no other results",
                "Set those members of the solutions to NULL, or call smallbatch_solve().");
     return;
   }
@@ -210,8 +209,8 @@ SystemsCall<T> systems_call(SystemsOperation operation, const SystemsArguments& 
   call.count = systems.count;
   call.sizes = systems.sizes;
   if (call.sizes != nullptr && !has_options(operation))
-    refuse("systems->sizes is given", "factors are of n rows each",
-           "Give NULL, or solve the systems at once by smallbatch_solve().");
+    refuse("systems->sizes is given", "factors have n rows each",
+           "Give NULL, or solve the systems directly with smallbatch_solve().");
   if (reads_b(operation)) {
     if (systems.nrhs < 1 || systems.nrhs > max_spd_rhs)
       refuse("systems->nrhs is " + std::to_string(systems.nrhs), "it counts right-hand sides",

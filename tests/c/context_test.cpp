@@ -343,7 +343,7 @@ TEST_F(Misuse, OfSignalsIsRefused) {
 
 TEST_F(Misuse, OfOtherNumbersFromFactorsIsRefused) {
   solutions_.rcond = values_;
-  refused(solve_factored(), "another number than info");
+  refused(solve_factored(), "other than x and info");
 }
 
 TEST(Handle, OfTheCpuSaysSo) {

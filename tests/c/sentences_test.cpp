@@ -54,7 +54,7 @@ TEST(Units, ThatAreNoneAreRefused) {
   EXPECT_EQ(smallbatch_potential_unit_factor(name.c_str(), 0, &factor), SMALLBATCH_INVALID_ARGUMENT);
   const std::string sentence = smallbatch_last_error(nullptr);
   EXPECT_NE(sentence.find("\"\\x1b[31m\xc3\xa9"), std::string::npos) << sentence;
-  EXPECT_NE(sentence.find("\xa9...\" (its name is not known). Take"), std::string::npos) << sentence;
+  EXPECT_NE(sentence.find("\xa9...\" (its name is not known). Use"), std::string::npos) << sentence;
   EXPECT_EQ(smallbatch_potential_unit_factor("kT/e", 0, &factor), SMALLBATCH_INVALID_ARGUMENT);
   EXPECT_EQ(smallbatch_potential_unit_factor("kT/e", -1e-9, &factor), SMALLBATCH_INVALID_ARGUMENT);
   EXPECT_NE(std::string(smallbatch_last_error(nullptr)).find("-1e-09 K"), std::string::npos);
