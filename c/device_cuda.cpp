@@ -1,5 +1,4 @@
-// Calls with device arrays. One code both measures and divides a workspace:
-// starting from null, the end is the size.
+// Calls with device arrays. One code both measures and divides a workspace: starting from null, the end is the size.
 #include "core/device_cuda.hpp"
 
 #include <string>

@@ -1,6 +1,7 @@
 ! smallbatch in Fortran 2008: many small symmetric positive definite systems, and sums over point charges and signals.
 !
-! Two floors. Above, subroutines in Fortran's own terms, for arrays in host memory, single and double precision:
+! The module has two levels. The upper level has subroutines in Fortran's terms, for arrays in host memory, in single
+! and double precision:
 !
 !     use smallbatch
 !     type(c_ptr) :: handle
@@ -9,11 +10,15 @@
 !     if (ierr /= SMALLBATCH_SUCCESS) print *, smallbatch_last_error(handle)
 !     call smallbatch_destroy(handle)
 !
-! `ierr` is the status of the call, or -k where the shape of argument k does not fit the others; `info` is the status of
-! each system or problem. Arguments after ierr are optional. Below, all of smallbatch.h: its structs as derived types of
-! the same names and members, whose members have from the start what the ..._init functions set, its enumerators as
-! constants, and each function with _c at the end of its name. So are device pointers, streams, leading dimensions and
-! packed triangles reached. smallbatch.h says what all of it means. One file, because a module is one.
+! `ierr` is the status of the call, or -k if the shape of argument k does not fit the others. `info` is the status of
+! each system or problem. Arguments after ierr are optional.
+!
+! The lower level has everything in smallbatch.h. Its structs are derived types with the same names and members. The
+! members start with the values that the ..._init functions set. The enumerators are constants, and each function has _c
+! at the end of its name. This level gives access to device pointers, streams, leading dimensions and packed triangles.
+! The header smallbatch.h explains all of it.
+!
+! All this is in one file, because a module cannot be split.
 module smallbatch
   use, intrinsic :: iso_c_binding
   implicit none
@@ -37,7 +42,7 @@ module smallbatch
   integer(c_int), parameter :: SMALLBATCH_SAMPLE_FLOAT32 = 0, SMALLBATCH_SAMPLE_INT8 = 1, SMALLBATCH_SAMPLE_INT4 = 2
   integer(c_int), parameter :: SMALLBATCH_SUM_FLOAT32 = 0, SMALLBATCH_SUM_INT32 = 1, SMALLBATCH_SUM_INT64 = 2
 
-  ! ---- the structs of smallbatch.h; systems are by columns from the start ----
+  ! ---- the structs of smallbatch.h; systems start as stored by columns ----
 
   type, bind(c) :: smallbatch_systems
     integer(c_int) :: type = SMALLBATCH_FLOAT64
@@ -429,39 +434,42 @@ module smallbatch
     end function
   end interface
 
-  ! ---- in Fortran's own terms ----
+  ! ---- subroutines in Fortran's terms ----
 
-  !> A x = b: a(n,n,count), or a(n,n,1) for all; b and x (n,nrhs,count), or (n,count) for one right-hand side each;
-  !> info(count). uplo = 'L' or 'U': of a that triangle is read; without: both, and they are compared. options: a
-  !> type(smallbatch_solve_options). backward_error(count) and rcond(count) of the kind of a.
+  !> Solves A x = b for all systems. The shapes are a(n,n,count), or a(n,n,1) for one matrix for all systems; b and x
+  !> (n,nrhs,count), or (n,count) for one right-hand side each; info(count). uplo = 'L' or 'U' selects the triangle of a
+  !> that is read. Without uplo both are read and compared. options is a type(smallbatch_solve_options).
+  !> backward_error(count) and rcond(count) have the kind of a. With sizes(count), only the first sizes(k) rows and
+  !> columns of system k count.
   interface smallbatch_solve
     module procedure solve_many_float32, solve_many_float64, solve_one_float32, solve_one_float64
   end interface
-  !> The same, with x in the place of b.
+  !> Solves A x = b for all systems, with x in the place of b.
   interface smallbatch_solve_in_place
     module procedure solve_many_in_place_float32, solve_many_in_place_float64
     module procedure solve_one_in_place_float32, solve_one_in_place_float64
   end interface
-  !> x(n,n,count) = a^-1, both triangles.
+  !> Computes the inverses x(n,n,count) = a^-1, both triangles.
   interface smallbatch_inverse
     module procedure inverse_float32, inverse_float64
   end interface
-  !> log_determinant(count) = ln det a, in double precision.
+  !> Computes log_determinant(count) = ln det a, in double precision.
   interface smallbatch_log_determinant
     module procedure log_determinant_float32, log_determinant_float64
   end interface
-  !> factors(n(n+1)/2,count) of a = L D L^T, and info(count), for smallbatch_solve_factored.
+  !> Computes factors(n(n+1)/2,count) of a = L D L^T, and info(count), for smallbatch_solve_factored.
   interface smallbatch_factor
     module procedure factor_float32, factor_float64
   end interface
-  !> Solves with what smallbatch_factor has made, or with one factor for all; b and x as of smallbatch_solve.
+  !> Solves systems with the factors from smallbatch_factor, or with one factor for all. b and x are as in
+  !> smallbatch_solve.
   interface smallbatch_solve_factored
     module procedure solve_factored_many_float32, solve_factored_many_float64
     module procedure solve_factored_one_float32, solve_factored_one_float64
   end interface
-  !> The potential of charge(:), in units of e, at position(3,:), angstrom: potential(:) at point(3,:), or
-  !> potential(nx,ny,nz) on the lattice of points origin + (i-1,j-1,k-1)*spacing. field has a first axis of 3 besides.
-  !> options: a type(smallbatch_potential_options). One problem, whose status is info.
+  !> Computes the potential of charge(:), in units of e, at position(3,:), in angstrom. The result is potential(:) at
+  !> point(3,:), or potential(nx,ny,nz) on the lattice of points origin + (i-1,j-1,k-1)*spacing. field has an additional
+  !> first axis of 3. options is a type(smallbatch_potential_options). The call has one problem, and info is its status.
   interface smallbatch_potential
     module procedure potential_points_float32, potential_points_float64
     module procedure potential_lattice_float32, potential_lattice_float64
@@ -482,7 +490,8 @@ module smallbatch
 
 contains
 
-  !> A handle of SMALLBATCH_AUTO, SMALLBATCH_CPU, SMALLBATCH_CUDA or SMALLBATCH_REFERENCE. device: 0 without.
+  !> Makes a handle. backend is SMALLBATCH_AUTO, SMALLBATCH_CPU, SMALLBATCH_CUDA or SMALLBATCH_REFERENCE. device is 0 if
+  !> it is absent.
   subroutine smallbatch_create(handle, backend, ierr, device)
     type(c_ptr), intent(out) :: handle
     integer(c_int), intent(in) :: backend
@@ -494,14 +503,14 @@ contains
     ierr = smallbatch_create_c(handle, backend, index)
   end subroutine
 
-  !> Ends it; it is c_null_ptr then.
+  !> Destroys a handle and sets it to c_null_ptr.
   subroutine smallbatch_destroy(handle)
     type(c_ptr), intent(inout) :: handle
     call smallbatch_destroy_c(handle)
     handle = c_null_ptr
   end subroutine
 
-  !> How many threads the CPU uses; 0: one per core.
+  !> Sets the number of threads that the CPU uses; 0: one per core.
   subroutine smallbatch_set_threads(handle, threads, ierr)
     type(c_ptr), intent(in) :: handle
     integer(c_int), intent(in) :: threads
@@ -509,7 +518,8 @@ contains
     ierr = smallbatch_set_threads_c(handle, threads)
   end subroutine
 
-  !> The sentence of the last call with the handle that failed; without a handle, of the last one that had none.
+  !> Returns the sentence about the last failed call with the handle. Without a handle, it is about the last failed call
+  !> without one.
   function smallbatch_last_error(handle) result(text)
     type(c_ptr), intent(in), optional :: handle
     character(:), allocatable :: text
@@ -519,7 +529,7 @@ contains
     text = text_of(smallbatch_last_error_c(which))
   end function
 
-  !> A few words for an ierr.
+  !> Returns a few words for an ierr.
   function smallbatch_status_text(status) result(text)
     integer(c_int), intent(in) :: status
     character(:), allocatable :: text
@@ -532,13 +542,13 @@ contains
     end if
   end function
 
-  !> "0.2.0"
+  !> Returns the version of the library, such as "0.2.0".
   function smallbatch_version() result(text)
     character(:), allocatable :: text
     text = text_of(smallbatch_version_c())
   end function
 
-  !> One line about the info of a system, "pivot 3 is not positive".
+  !> Returns one line about the info of a system, such as "pivot 3 is not positive".
   function smallbatch_describe_solve_info(info) result(text)
     integer(c_int32_t), intent(in) :: info
     character(:), allocatable :: text
@@ -548,7 +558,7 @@ contains
     text = text_of(c_loc(buffer))
   end function
 
-  !> The same of a problem of smallbatch_potential.
+  !> Returns one line about the info of a problem of smallbatch_potential.
   function smallbatch_describe_potential_info(info) result(text)
     integer(c_int32_t), intent(in) :: info
     character(:), allocatable :: text
@@ -558,7 +568,7 @@ contains
     text = text_of(c_loc(buffer))
   end function
 
-  !> The same of a problem of smallbatch_pair_energy.
+  !> Returns one line about the info of a problem of smallbatch_pair_energy.
   function smallbatch_describe_pair_energy_info(info) result(text)
     integer(c_int32_t), intent(in) :: info
     character(:), allocatable :: text
@@ -568,8 +578,8 @@ contains
     text = text_of(c_loc(buffer))
   end function
 
-  !> The factor from e/angstrom to a unit of V: "volt", "kT/e", "kcal/mol/e", "kJ/mol/e", "hartree/e",
-  !> "e/angstrom". temperature in kelvin.
+  !> Returns the factor from e/angstrom to a unit of V: "volt", "kT/e", "kcal/mol/e", "kJ/mol/e", "hartree/e" or
+  !> "e/angstrom". temperature is in kelvin.
   subroutine smallbatch_potential_unit_factor(unit, temperature, factor, ierr)
     character(*), intent(in) :: unit
     real(c_double), intent(in) :: temperature
@@ -579,8 +589,8 @@ contains
     ierr = smallbatch_potential_unit_factor_c(trim(unit)//c_null_char, temperature, factor)
   end subroutine
 
-  !> f sum_(i<j) q_i q_j g(|s_i - s_j|) of charge(:) at position(3,:). precision: of each pair;
-  !> SMALLBATCH_FLOAT64 without. width(:): of Gaussian charges, angstrom.
+  !> Computes f sum_(i<j) q_i q_j g(|s_i - s_j|) of charge(:) at position(3,:). precision is that of each pair,
+  !> SMALLBATCH_FLOAT64 if it is absent. width(:) has the widths of Gaussian charges, in angstrom.
   subroutine smallbatch_pair_energy(handle, position, charge, energy, info, ierr, options, energy_per_charge, precision, &
                                     width)
     type(c_ptr), intent(in) :: handle
@@ -610,9 +620,9 @@ contains
                                     c_null_ptr, 0_c_size_t)
   end subroutine
 
-  ! ---- what the rest shares ----
+  ! ---- helpers ----
 
-  !> A string of C's.
+  !> Returns a C string as a Fortran string.
   function text_of(place) result(text)
     type(c_ptr), intent(in) :: place
     character(:), allocatable :: text
@@ -626,7 +636,7 @@ contains
     end do
   end function
 
-  !> -k, k the first argument that does not fit; 0 where all do.
+  !> Returns -k, where k is the first argument that does not fit, or 0 if all fit.
   pure function first_misfit(each_fits) result(ierr)
     logical, intent(in) :: each_fits(:)
     integer(c_int) :: ierr
@@ -650,7 +660,7 @@ contains
     if (present(options)) place = c_loc(options)
   end function
 
-  !> Whether there are none, or one for each.
+  !> Whether sizes is absent, or has one element for each system.
   pure function fits_sizes(sizes, count) result(fits)
     integer(c_int32_t), intent(in), optional, contiguous :: sizes(:)
     integer, intent(in) :: count
@@ -659,7 +669,7 @@ contains
     if (present(sizes)) fits = size(sizes) == count
   end function
 
-  !> Systems by columns. a_shape: (n, n, count or 1)
+  !> Sets up systems by columns; a_shape is (n, n, count or 1).
   function systems_of(type, a_shape, a, count, uplo, sizes) result(systems)
     integer(c_int), intent(in) :: type
     integer, intent(in) :: a_shape(3), count
@@ -680,7 +690,7 @@ contains
     case ('U', 'u')
       systems%storage = SMALLBATCH_UPPER
     case default
-      systems%storage = -1  ! which is refused
+      systems%storage = -1  ! the library refuses this storage
     end select
   end function
 
@@ -748,7 +758,7 @@ contains
     if (present(array)) place = c_loc(array)
   end function
 
-  !> Whether it has that size, if it is there.
+  !> Whether an optional argument has this size, or is absent.
   function fits_float32(array, count) result(it_fits)
     real(c_float), intent(in), optional, contiguous, target :: array(:)
     integer, intent(in) :: count
@@ -793,7 +803,7 @@ contains
                      shape(b), c_loc(b), info, ierr, &
                      [fits_float32(backward_error, size(b, 3)), fits_float32(rcond, size(b, 3))], &
                      numbers, uplo, options, sizes)
-    if (ierr < -4) ierr = ierr + 1  ! x is no argument of this one
+    if (ierr < -4) ierr = ierr + 1  ! this subroutine has no argument x
   end subroutine
 
   subroutine solve_factored_many_float32(handle, factors, factor_info, b, x, info, ierr)
@@ -843,7 +853,7 @@ contains
                      [size(b, 1), 1, size(b, 2)], c_loc(b), info, ierr, &
                      [fits_float32(backward_error, size(b, 2)), fits_float32(rcond, size(b, 2))], &
                      numbers, uplo, options, sizes)
-    if (ierr < -4) ierr = ierr + 1  ! x is no argument of this one
+    if (ierr < -4) ierr = ierr + 1  ! this subroutine has no argument x
   end subroutine
 
   subroutine solve_factored_one_float32(handle, factors, factor_info, b, x, info, ierr)
@@ -1000,7 +1010,7 @@ contains
     if (present(array)) place = c_loc(array)
   end function
 
-  !> Whether it has that size, if it is there.
+  !> Whether an optional argument has this size, or is absent.
   function fits_float64(array, count) result(it_fits)
     real(c_double), intent(in), optional, contiguous, target :: array(:)
     integer, intent(in) :: count
@@ -1045,7 +1055,7 @@ contains
                      shape(b), c_loc(b), info, ierr, &
                      [fits_float64(backward_error, size(b, 3)), fits_float64(rcond, size(b, 3))], &
                      numbers, uplo, options, sizes)
-    if (ierr < -4) ierr = ierr + 1  ! x is no argument of this one
+    if (ierr < -4) ierr = ierr + 1  ! this subroutine has no argument x
   end subroutine
 
   subroutine solve_factored_many_float64(handle, factors, factor_info, b, x, info, ierr)
@@ -1095,7 +1105,7 @@ contains
                      [size(b, 1), 1, size(b, 2)], c_loc(b), info, ierr, &
                      [fits_float64(backward_error, size(b, 2)), fits_float64(rcond, size(b, 2))], &
                      numbers, uplo, options, sizes)
-    if (ierr < -4) ierr = ierr + 1  ! x is no argument of this one
+    if (ierr < -4) ierr = ierr + 1  ! this subroutine has no argument x
   end subroutine
 
   subroutine solve_factored_one_float64(handle, factors, factor_info, b, x, info, ierr)
