@@ -5,13 +5,14 @@
 !
 !     use smallbatch
 !     type(c_ptr) :: handle
+!
 !     call smallbatch_create(handle, SMALLBATCH_AUTO, ierr)
 !     call smallbatch_solve(handle, a, b, x, info, ierr)          ! a(n,n,count), b(n,nrhs,count) or b(n,count)
 !     if (ierr /= SMALLBATCH_SUCCESS) print *, smallbatch_last_error(handle)
 !     call smallbatch_destroy(handle)
 !
-! `ierr` is the status of the call, or -k if the shape of argument k does not fit the others. `info` is the status of
-! each system or problem. Arguments after ierr are optional.
+! The argument ierr is the status of the call, or -k if the shape of argument k does not fit the others. The argument
+! info is the status of each system or problem. Arguments after ierr are optional.
 !
 ! The lower level has everything in smallbatch.h. Its structs are derived types with the same names and members. The
 ! members start with the values that the ..._init functions set. The enumerators are constants, and each function has _c
@@ -436,11 +437,11 @@ module smallbatch
 
   ! ---- subroutines in Fortran's terms ----
 
-  !> Solves A x = b for all systems. The shapes are a(n,n,count), or a(n,n,1) for one matrix for all systems; b and x
-  !> (n,nrhs,count), or (n,count) for one right-hand side each; info(count). uplo = 'L' or 'U' selects the triangle of a
-  !> that is read. Without uplo both are read and compared. options is a type(smallbatch_solve_options).
-  !> backward_error(count) and rcond(count) have the kind of a. With sizes(count), only the first sizes(k) rows and
-  !> columns of system k count.
+  !> Solves A x = b for all systems. The arrays have the shapes a(n,n,count), b(n,nrhs,count), x(n,nrhs,count) and
+  !> info(count). One matrix a(n,n,1) may serve all systems. With one right-hand side each, b and x may be (n,count).
+  !> The argument uplo = 'L' or 'U' selects the triangle of a that is read. Without uplo both are read and compared. The
+  !> options are a type(smallbatch_solve_options). The arrays backward_error(count) and rcond(count) have the kind of a.
+  !> With sizes(count), only the first sizes(k) rows and columns of system k count.
   interface smallbatch_solve
     module procedure solve_many_float32, solve_many_float64, solve_one_float32, solve_one_float64
   end interface
@@ -468,8 +469,9 @@ module smallbatch
     module procedure solve_factored_one_float32, solve_factored_one_float64
   end interface
   !> Computes the potential of charge(:), in units of e, at position(3,:), in angstrom. The result is potential(:) at
-  !> point(3,:), or potential(nx,ny,nz) on the lattice of points origin + (i-1,j-1,k-1)*spacing. field has an additional
-  !> first axis of 3. options is a type(smallbatch_potential_options). The call has one problem, and info is its status.
+  !> point(3,:), or potential(nx,ny,nz) on the lattice of points origin + (i-1,j-1,k-1)*spacing. The array field has an
+  !> additional first axis of 3. The options are a type(smallbatch_potential_options). The call has one problem, and
+  !> info is its status.
   interface smallbatch_potential
     module procedure potential_points_float32, potential_points_float64
     module procedure potential_lattice_float32, potential_lattice_float64
@@ -579,7 +581,7 @@ contains
   end function
 
   !> Returns the factor from e/angstrom to a unit of V: "volt", "kT/e", "kcal/mol/e", "kJ/mol/e", "hartree/e" or
-  !> "e/angstrom". temperature is in kelvin.
+  !> "e/angstrom". The temperature is in kelvin.
   subroutine smallbatch_potential_unit_factor(unit, temperature, factor, ierr)
     character(*), intent(in) :: unit
     real(c_double), intent(in) :: temperature
@@ -589,8 +591,9 @@ contains
     ierr = smallbatch_potential_unit_factor_c(trim(unit)//c_null_char, temperature, factor)
   end subroutine
 
-  !> Computes f sum_(i<j) q_i q_j g(|s_i - s_j|) of charge(:) at position(3,:). precision is that of each pair,
-  !> SMALLBATCH_FLOAT64 if it is absent. width(:) has the widths of Gaussian charges, in angstrom.
+  !> Computes f sum_(i<j) q_i q_j g(|s_i - s_j|) of charge(:) at position(3,:). The argument precision is that of each
+  !> pair; if it is absent, it is SMALLBATCH_FLOAT64. The array width(:) has the widths of Gaussian charges, in
+  !> angstrom.
   subroutine smallbatch_pair_energy(handle, position, charge, energy, info, ierr, options, energy_per_charge, precision, &
                                     width)
     type(c_ptr), intent(in) :: handle
