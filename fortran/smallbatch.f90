@@ -8,6 +8,7 @@
 !
 !     call smallbatch_create(handle, SMALLBATCH_AUTO, ierr)
 !     call smallbatch_solve(handle, a, b, x, info, ierr)          ! a(n,n,count), b(n,nrhs,count) or b(n,count)
+!
 !     if (ierr /= SMALLBATCH_SUCCESS) print *, smallbatch_last_error(handle)
 !     call smallbatch_destroy(handle)
 !

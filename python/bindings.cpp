@@ -1,5 +1,5 @@
-// c/smallbatch.h for Python, as smallbatch._core: its structs, of which arrays are addresses, and its functions, whose
-// failures are exceptions. What is friendly about the package is written in Python, in smallbatch/.
+// Python bindings of c/smallbatch.h, as smallbatch._core. Its structs have addresses in place of arrays. Its functions
+// raise exceptions when they fail. The friendly part of the package is written in Python, in smallbatch/.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
@@ -46,7 +46,7 @@ class Handle {
   smallbatch_handle handle_ = nullptr;
 };
 
-/// An array of any library: what DLPack says of it, and that it lives. Strides are in numbers.
+/// An array of any library, as DLPack describes it, which this object keeps alive. Strides are in numbers.
 struct View {
   nb::ndarray<nb::ro> array;
 
@@ -63,7 +63,7 @@ nb::tuple tuple_of(const std::int64_t* numbers, std::size_t count) {
   return nb::tuple(list);
 }
 
-/// A member that is a pointer: an address, 0 for none.
+/// Defines a member that is a pointer. Python sees its address, or 0 for null.
 template <class Struct, class Pointee>
 void define_pointer(nb::class_<Struct>& type, const char* name, Pointee* Struct::*member) {
   type.def_prop_rw(
@@ -71,7 +71,7 @@ void define_pointer(nb::class_<Struct>& type, const char* name, Pointee* Struct:
       [member](Struct& object, std::uintptr_t address) { object.*member = reinterpret_cast<Pointee*>(address); });
 }
 
-/// A computation on structs: the call, and beside it the question for the bytes of its workspace.
+/// A computation on structs: the call, and the function that returns the bytes of its workspace.
 template <class... Structs>
 struct Computation {
   using Call = smallbatch_status (*)(smallbatch_handle, const Structs*..., void*, std::size_t);
@@ -268,7 +268,7 @@ void define_structs(nb::module_& module) {
 }  // namespace
 
 NB_MODULE(_core, module) {
-  module.doc() = "smallbatch.h: structs whose arrays are addresses, and functions whose failures are exceptions";
+  module.doc() = "smallbatch.h: structs with addresses in place of arrays, and functions that raise exceptions";
   define_enumerations(module);
   define_structs(module);
 
@@ -325,7 +325,7 @@ NB_MODULE(_core, module) {
   define_sentence(module, "describe_pair_energy_info", smallbatch_describe_pair_energy_info);
   define_sentence(module, "describe_correlation_info", smallbatch_describe_correlation_info);
   module.def("version", smallbatch_version, "The version of the library, '0.2.0'.");
-  module.def("device_count", smallbatch_device_count, "How many CUDA devices there are; 0 in a build without CUDA.");
+  module.def("device_count", smallbatch_device_count, "The number of CUDA devices; 0 in a build without CUDA.");
   module.def(
       "potential_unit_factor",
       [](const std::string& unit, double temperature) {

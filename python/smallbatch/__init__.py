@@ -1,11 +1,12 @@
 """Many small dense systems and many sums over point charges and signals, on GPUs and CPUs.
 
-:func:`solve`, :func:`inverse`, :func:`log_determinant` and :func:`factor` take symmetric positive definite matrices of
-up to 128x128, :func:`potential`, :func:`field` and :func:`pair_energy` point charges, :func:`correlate` signals.
+Matrices: :func:`solve`, :func:`inverse`, :func:`log_determinant` and :func:`factor` take symmetric positive definite
+matrices of up to 128x128. Point charges: :func:`potential`, :func:`field` and :func:`pair_energy`. Signals:
+:func:`correlate`.
 
-Arrays are those of NumPy, CuPy, PyTorch or JAX; results are arrays of the same library, where the input lies. On a GPU a
-call is enqueued on the library's current stream and does not wait. A system or problem without an answer is no
-exception, but has a status (``info``), which ``raise_for_status()`` makes one of.
+Arrays are those of NumPy, CuPy, PyTorch or JAX. Results are arrays of the same library, in the memory of the input. On
+a GPU a call is enqueued on the library's current stream and does not wait. A system or problem without an answer raises
+no exception. It has a status (``info``), and ``raise_for_status()`` turns statuses into an exception.
 
 >>> import numpy as np, smallbatch
 >>> A, b = np.eye(3) + np.ones((1000, 3, 3)), np.ones((1000, 3))

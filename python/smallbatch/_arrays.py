@@ -1,8 +1,8 @@
-"""The arrays that people bring, and where they lie.
+"""Arrays of a call, their memory and their library.
 
-Arrays of the host, whoever made them, are seen as NumPy's through DLPack, and results become arrays of the same library
-again, neither with a copy. Arrays of a GPU stay their library's: it allocates results there, and the work is enqueued on
-its current stream. A *place* knows all this of the arrays of one call.
+Arrays in host memory of any library are read as NumPy arrays through DLPack. Results are turned into arrays of the same
+library. Neither step copies. Arrays on a GPU remain arrays of their library. The library allocates results there, and
+work is enqueued on its current stream. A *place* has all these functions for the arrays of one call.
 """
 
 from __future__ import annotations
@@ -20,11 +20,13 @@ from . import _core
 from ._brought import Array, library_of, unmasked
 from ._words import choice, whole_number
 
-_HOST = (1, 3)  # DLPack's device types: host memory, and such that a GPU reads
+_HOST = (1, 3)  # DLPack's device types: host memory, and host memory that a GPU can read
 _CUDA = (2, 13)  # memory of a GPU, managed memory
 _WHOLE = r"u?int\d+"  # the types of whole numbers
+
+
 class _Host:
-    """Host memory, seen by NumPy; results become arrays of `library`."""
+    """Host memory, read through NumPy. Results become arrays of `library`."""
 
     on_device = False
     waits = False
@@ -41,8 +43,8 @@ class _Host:
             try:
                 array = array.numpy()
             except (RuntimeError, TypeError) as error:
-                raise TypeError(f"a tensor of {array.dtype} cannot be read ({error}). Give one that holds its numbers, as "
-                                "float32 or float64.") from error
+                raise TypeError(f"a tensor of {array.dtype} cannot be read ({error}). Give one of a dense type, "
+                                "such as float32 or float64.") from error
         elif library == "NumPy" and not isinstance(array, np.ndarray):
             array = np.from_dlpack(array)
         seen = np.require(np.asarray(array), requirements="A")
@@ -77,7 +79,7 @@ class _Host:
 
 
 class _Device:
-    """Memory of one GPU; `module` is the library's, with the names that NumPy has."""
+    """Memory of one GPU. `module` is the library's module, with NumPy's names."""
 
     on_device = True
     waits = False
@@ -105,7 +107,7 @@ class _Device:
         return str(array.dtype.name)
 
     def view(self, array: Array) -> _core.View:
-        return _core.View(array.__dlpack__(stream=-1))  # no waiting: what is enqueued follows what made the array
+        return _core.View(array.__dlpack__(stream=-1))  # no wait: the stream keeps the order of work
 
     def give(self, array: Array) -> Array:
         return array
@@ -159,8 +161,8 @@ def _check_kept_by_jax(dtype: str) -> None:
 
 
 class _JaxDevice(_Device):
-    """JAX has no current stream: a call waits for its arrays, those of results too, which JAX fills with zeros, and for
-    what it computes."""
+    """Memory of one GPU with arrays of JAX, which has no current stream. A call waits for its input arrays, for its
+    result arrays, which JAX fills with zeros, and for its own work."""
 
     waits = True
 
@@ -182,7 +184,7 @@ class _JaxDevice(_Device):
         return array.astype(dtype)
 
     def contiguous(self, array: Array) -> Array:
-        return array  # always
+        return array  # arrays of JAX are always contiguous
 
     def view(self, array: Array) -> _core.View:
         return _core.View(array.block_until_ready().__dlpack__(stream=1))  # the default stream, by its name in DLPack
@@ -192,7 +194,7 @@ Place = Union[_Host, _CupyDevice, _TorchDevice, _JaxDevice]
 
 
 def place_of(**arrays: Array) -> Place:
-    """Where the arrays of a call lie and whose they are, those that are not None, lists or numbers."""
+    """Returns the place of a call's arrays. None, lists and numbers do not count."""
     found: dict[str, tuple[str, int | None]] = {}
     for name, array in arrays.items():
         library = library_of(array)
@@ -205,7 +207,7 @@ def place_of(**arrays: Array) -> Place:
             kind, index = array.__dlpack_device__()
         except Exception as error:
             raise TypeError(f"{name} cannot be read ({type(array).__name__}: {error}). Give an array of one device that "
-                            "holds its numbers.") from error
+                            "has its numbers in memory.") from error
         if kind not in _HOST + _CUDA:
             raise ValueError(f"{name} lies on a device that is not CUDA's (DLPack's type {int(kind)}). "
                              "Move it to the host or to an NVIDIA GPU.")
@@ -215,11 +217,11 @@ def place_of(**arrays: Array) -> Place:
     (first, (library, device)), *others = found.items()
     for name, (other_library, other_device) in others:
         if other_device != device:
-            raise ValueError(f"{first} lies {_said(device)} and {name} {_said(other_device)} (nothing is moved without "
-                             "being asked to). Move one of them.")
+            raise ValueError(f"{first} lies {_said(device)} and {name} {_said(other_device)} (arrays are not moved "
+                             "automatically). Move one of them.")
         if other_library != library:
-            raise TypeError(f"{first} is of {library} and {name} of {other_library} (results are of one library). "
-                            "Convert one of them.")
+            raise TypeError(f"{first} is of {library} and {name} of {other_library} (all arrays of a call must be "
+                            "of one library). Convert one of them.")
     if device is None:
         return _Host(library)
     if library == "PyTorch":
@@ -228,8 +230,8 @@ def place_of(**arrays: Array) -> Place:
         return _CupyDevice(device)
     if library == "JAX":
         return _JaxDevice(device, arrays[first])
-    raise TypeError(f"{first} lies {_said(device)} and is of no library that is known there (CuPy, PyTorch and JAX are). "
-                    "Convert it by from_dlpack of one of them.")
+    raise TypeError(f"{first} lies {_said(device)} and its library is not supported there (CuPy, PyTorch and JAX are). "
+                    "Convert it with from_dlpack of one of them.")
 
 
 def _said(device: int | None) -> str:
@@ -240,12 +242,12 @@ _local = threading.local()
 
 
 def handle_of(place: Place, backend: str, threads: int) -> _core.Handle:
-    """This thread's handle for what computes with arrays of that place, on its stream."""
+    """Returns this thread's handle for a backend and a place, with the place's stream."""
     if not isinstance(backend, str):
-        raise TypeError(f"backend={backend!r} is no string. Take auto, cpu, cuda, cuda:K or reference.")
+        raise TypeError(f"backend={backend!r} is not a string. Use auto, cpu, cuda, cuda:K or reference.")
     threads = whole_number(threads, "threads", 31)
     if threads < 0:
-        raise ValueError(f"threads is {threads} (they are counted). Give 0 for one for each core, or 1 or more.")
+        raise ValueError(f"threads is {threads} (it is a count). Give 0 for one thread per core, or 1 or more.")
     name, _, index = backend.partition(":")
     if place.on_device:
         if name not in ("auto", "cuda") or index not in ("", str(place.device)):
@@ -254,7 +256,7 @@ def handle_of(place: Place, backend: str, threads: int) -> _core.Handle:
         key = "cuda", place.device
     else:
         if index and not (name == "cuda" and index.isdecimal() and int(index) < 2**31):
-            raise ValueError(f"backend={backend!r} is not one. Take auto, cpu, cuda, cuda:K or reference.")
+            raise ValueError(f"backend={backend!r} is not a backend. Use auto, cpu, cuda, cuda:K or reference.")
         key = name, int(index or 0)
     handles: dict[tuple[str, int], tuple[_core.Handle, int]] = _local.__dict__.setdefault("handles", {})
     handle, has = handles.get(key) or (_core.Handle(choice(_core.Backend, key[0], "backend"), key[1]), 0)
@@ -268,7 +270,7 @@ def handle_of(place: Place, backend: str, threads: int) -> _core.Handle:
 
 
 def compute(place: Place, handle: _core.Handle, what: str, *structs: Any) -> None:
-    """Calls it, with a workspace where the arrays lie on a device."""
+    """Calls the handle's method `what`, with a workspace if the arrays lie on a device."""
     size = getattr(handle, f"{what}_workspace")(*structs) if place.on_device else 0
     workspace = place.view(place.empty((max(size, 1),), "uint8")) if place.on_device else None
     getattr(handle, what)(*structs, workspace.address if workspace else 0, size)
@@ -277,7 +279,7 @@ def compute(place: Place, handle: _core.Handle, what: str, *structs: Any) -> Non
 
 
 def array_of(values: Any, name: str) -> Array:
-    """Lists and the like as NumPy's; arrays as they are."""
+    """Turns lists and similar objects into NumPy arrays. Arrays are returned unchanged."""
     if hasattr(values, "__dlpack__"):
         return values
     try:
@@ -285,56 +287,61 @@ def array_of(values: Any, name: str) -> Array:
     except Exception as error:
         raise TypeError(f"{name} cannot be read as an array ({type(values).__name__}: {error}). Give numbers.") from error
     if array.dtype == object:
-        raise TypeError(f"{name} is no array of numbers (NumPy makes objects of this {type(values).__name__}). Convert it.")
+        raise TypeError(f"{name} is not an array of numbers (NumPy makes objects of this {type(values).__name__}). "
+                        "Convert it.")
     return unmasked(array, name)
 
 
 def floats(place: Place, array: Array, name: str, dtype: str | None = None, of_whole: str = "float64") -> Array:
-    """As an array of the place, of `dtype`, or of float32 or float64 as it is; whole numbers become `of_whole`."""
+    """Returns an array of the place with type `dtype`. If that is None, float32 and float64 stay, and whole numbers
+    become `of_whole`."""
     array = place.take(array_of(array, name))
     have = place.dtype(array)
     if have in ("float32", "float64") and dtype in (None, have):
         return array
     if have.startswith("complex"):
-        raise TypeError(f"{name} has the type {have} (real numbers are taken). Give its real part if the other is 0"
+        raise TypeError(f"{name} has the type {have} (only real numbers are accepted). Give its real part if the "
+                        "other is 0"
                         + (", or convert Hermitian systems: A to [[Re A, -Im A], [Im A, Re A]], b to [Re b, Im b]."
                            if name in ("A", "b") else "."))
     if not re.fullmatch(rf"float(32|64)|{_WHOLE}", have):
-        raise TypeError(f"{name} has the type {have} (float32, float64 and whole numbers are taken). Convert it to float64.")
+        raise TypeError(f"{name} has the type {have} (float32, float64 and whole numbers are accepted). "
+                        "Convert it to float64.")
     return place.cast(array, dtype or of_whole)
 
 
 def whole_numbers(place: Place, array: Array, name: str) -> Array:
-    """As an array of the place, of the type that it has."""
+    """Returns an array of the place with its own type of whole numbers."""
     array = place.take(array_of(array, name))
     if not re.fullmatch(_WHOLE, place.dtype(array)):
-        raise TypeError(f"{name} have the type {place.dtype(array)} (whole numbers are taken). Convert them.")
+        raise TypeError(f"{name} have the type {place.dtype(array)} (whole numbers are accepted). Convert them.")
     return array
 
 
 def tight(place: Place, array: Array, name: str, shape: tuple[int, ...]) -> Array:
-    """Broadcast to that shape, C-contiguous; the array itself where it is both."""
+    """Returns an array broadcast to `shape` and C-contiguous; the array itself if it already is both."""
     have = tuple(array.shape)
     if have != shape:
         if len(have) > len(shape) or any(size not in (1, other) for size, other in zip(have[::-1], shape[::-1])):
-            raise ValueError(f"{name} have the shape {have}, which does not broadcast to {shape}. Bring them together.")
+            raise ValueError(f"{name} have the shape {have}, which does not broadcast to {shape}. "
+                             "Give a shape that does.")
         array = place.expand(array, shape)
     return place.contiguous(array)
 
 
 def numpy_of(values: Any, dtype: str) -> np.ndarray:
-    """Of a few numbers: in host memory, wherever they are."""
+    """Returns a few numbers from any memory as an array in host memory."""
     values = values.get() if hasattr(values, "get") else values.cpu() if hasattr(values, "cpu") else values
     return np.asarray(values, dtype)
 
 
 @dataclass(frozen=True)
 class Matrices:
-    """Matrices (r, c) of a batch, as smallbatch.h describes them; `array` and `view` keep them alive."""
+    """Matrices (r, c) of a batch, as smallbatch.h describes them. `array` and `view` keep their memory alive."""
 
     array: Array
     view: _core.View
-    stride: int  # from one to the next, in numbers; 0: one for all
+    stride: int  # from one matrix to the next, in numbers; 0: one for all
     leading: int
     by_rows: bool
 
@@ -344,8 +351,8 @@ class Matrices:
 
 
 def matrices(place: Place, array: Array, batch: tuple[int, ...], by_rows: bool | None = None) -> Matrices:
-    """(..., r, c) as the matrices of a batch: as they lie, or a copy where their strides are none of smallbatch.h's, or
-    where leading axes are repeated and not all are."""
+    """Returns (..., r, c) as the matrices of a batch, without a copy if possible. They are copied if smallbatch.h
+    cannot describe their strides, or if some leading axes are repeated but not all."""
     view = place.view(array)
     lead, shape = view.shape[:-2], view.shape[-2:]
     order = _order(shape, view.strides[-2:])
@@ -362,7 +369,8 @@ def matrices(place: Place, array: Array, batch: tuple[int, ...], by_rows: bool |
 
 
 def _order(shape: Sequence[int], strides: Sequence[int]) -> tuple[int, bool] | None:
-    """The leading dimension of a matrix, and whether it lies by rows; None where neither rows nor columns do."""
+    """Returns the leading dimension of a matrix and whether it is stored by rows; None if it is stored neither by rows
+    nor by columns."""
     (rows, columns), (down, along) = shape, strides
     if (columns == 1 or along == 1) and (rows == 1 or down >= columns):
         return (down if rows > 1 else columns), True
@@ -372,7 +380,7 @@ def _order(shape: Sequence[int], strides: Sequence[int]) -> tuple[int, bool] | N
 
 
 def _one_stride(shape: Sequence[int], strides: Sequence[int]) -> int | None:
-    """From one element to the next of all axes taken as one; None where they cannot be."""
+    """Returns the stride of all axes taken as one axis; None if they have no common stride."""
     axes = [(size, step) for size, step in zip(shape, strides) if size != 1]
     for (_, outer), (size, inner) in zip(axes, axes[1:]):
         if outer != size * inner:

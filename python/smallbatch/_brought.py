@@ -1,7 +1,7 @@
-"""What people bring as arrays, before anything is done with it.
+"""Objects that callers give as arrays, before anything else is done with them.
 
-Numbers of an argument are to mean what they say: units, masks, gradients and signs that are not in the numbers are
-looked at here, by what objects offer themselves, so that none of their libraries is imported.
+Some objects have more than numbers: units, masks, gradients or signs. These are handled here, so that the numbers mean
+what the object says. Only attributes of the objects are used, so none of their libraries is imported.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     import typing_extensions
 
     class OfALibrary(Protocol):
-        """An array of a library whose results are arrays of its own."""
+        """An array of a library that also gets its results as arrays."""
 
         def __dlpack_device__(self) -> Any: ...
 
     class MadeAnArray(Protocol):
-        """What NumPy makes an array of: a table, a dataset."""
+        """An object that NumPy turns into an array: a table, a dataset."""
 
         def __array__(self) -> Any: ...
 
@@ -34,7 +34,8 @@ else:
     Brought = Union[ArrayT, Any]
 
 _LIBRARIES = {"cupy": "CuPy", "torch": "PyTorch", "jax": "JAX", "jaxlib": "JAX"}
-# What arguments are in: what quantities are converted to, what of it is one, and what a unit that is a text is worth.
+# Units of arguments. Each has the unit that quantities are converted to, and the amount of it that counts as 1. The
+# last member gives the value of a unit in text form.
 _UNITS: dict[str, tuple[str, float, Callable[[str], float]]] = {
     "angstrom": ("angstrom", 1, _core.length_unit_in_angstrom),
     "e": ("C", 1.602176634e-19, _core.charge_unit_in_e),
@@ -44,7 +45,7 @@ _UNITS: dict[str, tuple[str, float, Callable[[str], float]]] = {
 
 
 def library_of(array: Array) -> str | None:
-    """Whose array it is, of those whose results are arrays of their own; None of numbers, lists and the like."""
+    """Returns the library of an array; None for numbers, lists and similar objects."""
     if isinstance(array, np.ndarray):
         return "NumPy"
     if not hasattr(array, "__dlpack__"):
@@ -54,19 +55,19 @@ def library_of(array: Array) -> str | None:
 
 
 def plain(array: Any, name: str, unit: str = "") -> Any:
-    """What a caller brought, as numbers that mean what they say: quantities in `unit` ("": without one), conjugates and
-    negatives computed; masks, gradients and the like are refused. All else comes back as it is."""
+    """Returns an argument as plain numbers. Quantities are converted to `unit` ("": without a unit). Conjugates and
+    negatives are computed. Masks, gradients and similar extras are refused. Everything else is returned unchanged."""
     if array is None or type(array) in (np.ndarray, float, int):
         return array
     if isinstance(array, (list, tuple)):
         return array if all(type(item) in (float, int) for item in array) else [plain(item, name, unit) for item in array]
     said = _unit_of(array)
-    if hasattr(array, "dims") and hasattr(array, "data"):  # of xarray, around any other
+    if hasattr(array, "dims") and hasattr(array, "data"):  # an array of xarray, which may contain any other array
         beside = isinstance(said, str)
         data = plain(array.data, name, "" if beside else unit)
         return _in_unit(data, name, said, unit) if beside else data
     if hasattr(array, "__dask_graph__") and array.__dask_graph__() is not None:
-        array = array.compute()  # made an array by NumPy, it would lose masks and units
+        array = array.compute()  # NumPy would drop masks and units
     elif said is None:
         return _plain_tensor(unmasked(array, name), name)
     return plain(array, name, unit) if said is None else plain(_in_unit(array, name, said, unit), name)
@@ -75,13 +76,13 @@ def plain(array: Any, name: str, unit: str = "") -> Any:
 def unmasked(array: Any, name: str) -> Any:
     mask = getattr(array, "mask", False) if isinstance(array, np.ndarray) else False
     if np.any(mask):
-        raise TypeError(f"{name} has a mask, and {np.count_nonzero(mask)} masked numbers (masks are not looked at). "
-                        "Fill it, or take what is not masked.")
+        raise TypeError(f"{name} has a mask, and {np.count_nonzero(mask)} masked numbers (masks are not supported). "
+                        "Fill them, or give the unmasked numbers alone.")
     return array
 
 
 def _plain_tensor(array: Any, name: str) -> Any:
-    """What PyTorch keeps beside numbers, if it is a tensor."""
+    """Handles what PyTorch keeps beside numbers, if the array is a tensor."""
     torch, forward = sys.modules.get("torch"), sys.modules.get("torch.autograd.forward_ad")
     if getattr(array, "requires_grad", False) is True:
         if torch is None or torch.is_grad_enabled():
@@ -92,9 +93,10 @@ def _plain_tensor(array: Any, name: str) -> Any:
         if forward is not None and forward.unpack_dual(array).tangent is not None:
             raise TypeError(f"{name} has a forward derivative (none is computed here). Give its primal.")
         if str(getattr(array, "layout", "torch.strided")) != "torch.strided":
-            raise TypeError(f"{name} is a tensor of layout {array.layout} (dense ones are taken). Give {name}.to_dense().")
+            raise TypeError(f"{name} is a tensor of layout {array.layout} (dense tensors are accepted). "
+                            f"Give {name}.to_dense().")
     if getattr(array, "is_sparse", False) is True:
-        raise TypeError(f"{name} is sparse (dense arrays are taken). Give {name}.to_dense().")
+        raise TypeError(f"{name} is sparse (dense arrays are accepted). Give {name}.to_dense().")
     if getattr(array, "is_quantized", False) is True:
         raise TypeError(f"{name} is quantized (its integers are not its numbers). Give {name}.dequantize().")
     for view in ("conj", "neg"):
@@ -104,7 +106,7 @@ def _plain_tensor(array: Any, name: str) -> Any:
 
 
 def _unit_of(array: Any) -> Any:
-    """The unit that an array says it has: that of a quantity, or a text beside numbers; None where it says nothing."""
+    """Returns the unit of an array: that of a quantity, or a text beside numbers; None if there is none."""
     attributes = getattr(array, "attrs", None)
     for name in ("units", "unit"):
         said = getattr(array, name, None)
@@ -116,7 +118,7 @@ def _unit_of(array: Any) -> Any:
 
 
 def _in_unit(array: Any, name: str, said: Any, unit: str) -> Any:
-    """The numbers of a quantity, or those beside a text, as files have it."""
+    """Returns numbers in `unit`, from a quantity, or from numbers with a unit as text, as files have them."""
     target, one, worth = _UNITS[unit]
     taken = f"numbers in {unit}" if unit else "numbers without a unit"
     try:
@@ -127,15 +129,15 @@ def _in_unit(array: Any, name: str, said: Any, unit: str) -> Any:
         except Exception:
             if unit != "e":
                 raise
-            return _converted(array, "")  # numbers of e
+            return _converted(array, "")  # a number of elementary charges
     except Exception as error:
-        raise TypeError(f"the unit of {name} is {said}, and {taken} are taken ({error}). Give {taken}.") from error
+        raise TypeError(f"the unit of {name} is {said}, and {taken} are accepted ({error}). Give {taken}.") from error
 
 
 def _converted(array: Any, unit: str) -> Any:
-    """As astropy, unyt and unxt have it, as pint has it, as columns of astropy's tables have it."""
+    """Converts a quantity by the method of astropy, unyt and unxt, of pint, or of columns in astropy's tables."""
     for ask in ("to_value", "m_as", "to"):
         if hasattr(array, ask):
             found = getattr(array, ask)(unit)
             return found.value if ask == "to" else found
-    raise TypeError(f"{type(array).__name__} is not known to convert it")
+    raise TypeError(f"{type(array).__name__} has no known conversion")

@@ -16,35 +16,40 @@ from ._words import choice, number, whole_number, words_of_files, yes_or_no
 
 
 class Lattice(NamedTuple):
-    """Points ``origin + (i, j, k) * spacing`` for i below nx, j below ny, k below nz; lengths in angstrom."""
+    """Points ``origin + (i, j, k) * spacing`` for i below nx, j below ny, k below nz. Lengths are in angstrom."""
 
     origin: Array  #: (3,), or (..., 3): one for each problem
     spacing: Array  #: a number, (3,), or (..., 3)
-    shape: tuple[int, int, int]  #: (nx, ny, nz), of all problems
+    shape: tuple[int, int, int]  #: (nx, ny, nz), the same for all problems
 
 
-# The units of energies, and those of the potentials that they are e times.
+# Units of energies. Each is e times the unit of a potential.
 _OF_ENERGIES = {"volt*e": "volt", "eV": "volt", "kT": "kT/e", "kcal/mol": "kcal/mol/e", "kJ/mol": "kJ/mol/e",
                 "hartree": "hartree/e", "e^2/angstrom": "e/angstrom"}
 
 
 @dataclass(frozen=True)
 class Potentials(Statuses[ArrayT]):
-    """The potential of each problem, its field where it was asked for, and its status.
+    """The potential of each problem, its status, and its field if it was asked for.
 
-    All are arrays of the library that the positions are of, on their device.
+    All are arrays of the library of the positions, on their device.
 
     ``potential``
-        in the unit asked for: (..., nz, ny, nx) on lattices, x fastest; (..., M) at points; (..., N) at the charges; one
-        after the other, (total,), where there are offsets
+        in the unit asked for: (..., nz, ny, nx) on lattices, with x fastest; (..., M) at points; (..., N) at the
+        charges; with offsets (total,), one problem after another
     ``info`` (...), int32
-        0: evaluated. k > 0: evaluated, and k charges lie on a lattice point, or k targets on a charge (``singular``
-        decided the values there). -1: a position, a charge, a width or a point is a NaN or infinite, or a width is
-        negative. -2: one is beyond 1e15 (float64: 1e150) angstrom or e. -3: evaluated, but values are beyond the range of
-        the type, infinities. With -1 and -2 every value of the problem is NaN. ``ok``, ``describe()`` and
-        ``raise_for_status()`` read it
+        the status of each problem, which ``ok``, ``describe()`` and ``raise_for_status()`` read:
+
+        - 0: evaluated
+        - k > 0: evaluated, and k charges lie on a lattice point, or k targets on a charge; ``singular`` decided the
+          values there
+        - -1: a position, a charge, a width or a point is a NaN or infinite, or a width is negative; every value of the
+          problem is NaN
+        - -2: a number is beyond 1e15 (float64: 1e150) angstrom or e; every value of the problem is NaN
+        - -3: evaluated, but values are beyond the range of the type; they are infinities
     ``field``
-        ``E = -grad V``, in the unit per angstrom, as ``potential`` with a last axis of 3; None where it was not wanted
+        ``E = -grad V``, in the unit per angstrom, shaped like ``potential`` with a last axis of 3; None if it was not
+        asked for
     """
 
     potential: ArrayT
@@ -69,10 +74,14 @@ class PairEnergies(Statuses[ArrayT]):
     ``energy`` (...), float64
         in the unit of the potential, times e
     ``info`` (...), int32
-        0: summed. k > 0: summed, and k pairs lie on one place (``singular`` decided what they give). -1, -2: as
-        :class:`Potentials` has them, the energies are NaN. -3: an energy is beyond the range of float64
-    ``per_charge`` (..., N), or (total,) where there are offsets, float64
-        half of the energies of each charge's pairs; None where it was not wanted
+        the status of each problem, which ``ok``, ``describe()`` and ``raise_for_status()`` read:
+
+        - 0: summed
+        - k > 0: summed, and k pairs lie on one place; ``singular`` decided their energies
+        - -1, -2: as in :class:`Potentials`; the energies are NaN
+        - -3: an energy is beyond the range of float64
+    ``per_charge`` (..., N), with offsets (total,), float64
+        half the energies of each charge's pairs; None if it was not asked for
     """
 
     energy: ArrayT
@@ -91,7 +100,7 @@ class PairEnergies(Statuses[ArrayT]):
 
 
 class _Charges:
-    """The charges of a call, where they lie, and their struct."""
+    """The charges of a call, with their place and their struct."""
 
     def __init__(self, positions: Array, charges: Array, offsets: Array, backend: str, threads: int,
                  points: Array = None, point_offsets: Array = None, width: Array = None, **others: Array):
@@ -119,8 +128,8 @@ class _Charges:
             self.shape = (*self.batch, shape[-2])
         else:
             if len(shape) != 2:
-                raise ValueError(f"positions have the shape {shape} and there are offsets, which are for positions "
-                                 "(total, 3). Leave one of both.")
+                raise ValueError(f"positions have the shape {shape} but with offsets positions are "
+                                 "(total, 3). Give them in this shape, or leave offsets out.")
             offsets = _offsets(place, offsets, "offsets")
             self.batch, self.shape = (offsets.shape[0] - 1,), shape[:1]
         self.struct = _core.Charges(place.memory, math.prod(self.batch), math.prod(self.shape))
@@ -137,7 +146,7 @@ class _Charges:
             self.struct.width = self.numbers(width, "width", self.shape)
 
     def address(self, array: Array) -> int:
-        """Of an array that lives as long as this."""
+        """Returns the address of an array, and keeps the array alive as long as this object."""
         view = self.place.view(array)
         self.kept.append((array, view))
         return view.address
@@ -151,11 +160,11 @@ def _broadcast(leading: dict[str, tuple[int, ...]]) -> tuple[int, ...]:
         return np.broadcast_shapes(*leading.values())
     except ValueError:
         said = ", ".join(f"{axes} of {name}" for name, axes in leading.items())
-        raise ValueError(f"the leading axes are {said}, which do not broadcast. Bring them together.") from None
+        raise ValueError(f"the leading axes are {said}, which do not broadcast. Give axes that do.") from None
 
 
 def _points(place: Place, points: Array, have_offsets: bool) -> Array:
-    """(..., M, 3), or (total, 3) where there are offsets."""
+    """Returns points as (..., M, 3), or with offsets as (total, 3)."""
     points = floats(place, points, "points", "float64")
     shape = tuple(points.shape)
     if len(shape) < 2 or shape[-1] != 3 or (have_offsets and len(shape) > 2):
@@ -165,7 +174,7 @@ def _points(place: Place, points: Array, have_offsets: bool) -> Array:
 
 
 def _offsets(place: Place, offsets: Array, name: str, problems: int | None = None) -> Array:
-    """Offsets (count + 1), int64."""
+    """Returns offsets as int64 (count + 1)."""
     offsets = whole_numbers(place, offsets, name)
     shape = tuple(offsets.shape)
     if len(shape) != 1 or shape[0] < 1 or problems not in (None, shape[0] - 1):
@@ -179,10 +188,11 @@ def _options(singular: str, unit: str, temperature: float, dielectric: float, so
              cutoff: float, screening_length: float) -> _core.PotentialOptions:
     dielectric = number(dielectric, "dielectric")
     if not 0 < dielectric < math.inf:
-        raise ValueError(f"dielectric={dielectric} is not positive and finite. Take 1 for the vacuum.")
+        raise ValueError(f"dielectric={dielectric} is not positive and finite. Use 1 for vacuum.")
     if not isinstance(unit, str):
-        raise TypeError(f"unit={unit!r} is no string. Take volt, kT/e, kcal/mol/e, kJ/mol/e, hartree/e or e/angstrom.")
-    unit = unit.replace("\0", "\\0")  # which would end it
+        raise TypeError(f"unit={unit!r} is not a string. Use volt, kT/e, kcal/mol/e, kJ/mol/e, hartree/e or "
+                        "e/angstrom.")
+    unit = unit.replace("\0", "\\0")  # a zero would end the C string
     return _core.PotentialOptions(choice(_core.Singular, singular, "singular"),
                                   _core.potential_unit_factor(unit, number(temperature, "temperature", "K")) / dielectric,
                                   number(softening, "softening", "angstrom"), number(cutoff, "cutoff", "angstrom"),
@@ -195,41 +205,45 @@ def potential(positions: Brought[ArrayT], charges: Array = None, *, lattice: Lat
               temperature: float = 298.15, dielectric: float = 1.0, softening: float = 0.0, cutoff: float = 0.0,
               screening_length: float = 0.0, width: Array = None, singular: str = "inf", precision: str = "float32",
               backend: str = "auto", threads: int = 0) -> Potentials[ArrayT]:
-    """The potential ``V(p) = f sum_i q_i / |p - s_i|`` of point charges, by direct summation with open boundaries.
+    """Computes the potential ``V(p) = f sum_i q_i / |p - s_i|`` of point charges.
+
+    It is a direct sum with open boundaries.
 
     ``positions``, ``charges``
-        (..., N, 3) in angstrom and (..., N) in units of e, of one problem for each leading index; or positions (..., N, 4)
-        alone, of x, y, z and charge. Quantities (astropy, pint, unyt) are converted. Leading axes
-        of positions, charges, points, origins and spacings are broadcast as NumPy does. Arrays of NumPy, CuPy, PyTorch or JAX, or of anything else that speaks DLPack and
-        lies in host memory. float64 is read as it lies where it is C-contiguous, and so is (..., N, 4) of float32; all
-        else is copied
+        positions (..., N, 3) in angstrom and charges (..., N) in units of e, one problem for each leading index; or
+        positions (..., N, 4) with x, y, z and charge, and no charges. Quantities (astropy, pint, unyt) are converted.
+        Leading axes of positions, charges, points, origins and spacings are broadcast as in NumPy. Arrays are those of
+        NumPy, CuPy, PyTorch or JAX, or of another library with DLPack if they lie in host memory. C-contiguous float64,
+        and (..., N, 4) of float32, are read without a copy; everything else is copied
     ``lattice``, ``points``
-        where: a :class:`Lattice`; points (..., M, 3), angstrom; neither: at every charge, without its own contribution
+        the targets: a :class:`Lattice`, or points (..., M, 3) in angstrom. With neither, the targets are the charges,
+        and each leaves out its own contribution
     ``offsets``, ``point_offsets``
-        for problems of different sizes: problem p has charges ``offsets[p]`` to ``offsets[p + 1]`` of positions (total,
-        3); points likewise
+        for problems of different sizes: problem p has charges ``offsets[p]`` to ``offsets[p + 1]`` of positions
+        (total, 3), the last one excluded. ``point_offsets`` divides points in the same way
     ``field``
-        whether ``E = -grad V`` is wanted, too
+        whether ``E = -grad V`` is computed too
     ``unit``
         "volt", "kT/e" (at ``temperature``, kelvin), "kcal/mol/e", "kJ/mol/e", "hartree/e" or "e/angstrom"
     ``dielectric``
-        the constant by which V is divided
+        the dielectric constant, which divides V
     ``softening``, ``cutoff``
-        angstrom, 0 for none: 1/r becomes 1/rho with ``rho^2 = r^2 + softening^2``, and is multiplied by
-        ``(1 - r^2/cutoff^2)^2`` up to the cut-off
+        angstrom, 0 for none. A softening turns 1/r into 1/rho with ``rho^2 = r^2 + softening^2``. A cut-off multiplies
+        terms by ``(1 - r^2/cutoff^2)^2``, and by 0 beyond it
     ``screening_length``
-        angstrom, 0 for none: multiplies that by ``exp(-rho/screening_length)``
+        angstrom, 0 for none: multiplies terms by ``exp(-rho/screening_length)``
     ``width``
-        angstrom, a number or (..., N): charges are Gaussian, 1/r becomes ``erf(r / (sqrt(2) width)) / r``; 0 is a point.
-        Not with a softening or a screening length
+        angstrom, a number or (..., N): charges are Gaussian, and 1/r becomes ``erf(r / (sqrt(2) width)) / r``. A charge
+        with width 0 is a point. Not with a softening or a screening length
     ``singular``
-        what a target that holds a charge (nearer than 1e-6 angstrom, on a lattice than 1e-6 of its smallest spacing)
-        has: "inf" (also "infinite"), or "skip", the potential of all other charges
+        the potential at a target that holds a charge: "inf" (also "infinite"), or "skip", the potential of all other
+        charges. A target holds a charge nearer than 1e-6 angstrom, or on a lattice nearer than 1e-6 of its smallest
+        spacing
     ``precision``
-        "float32" or "float64" (also "single", "double"), of the result and of what is within the bounds of its error
+        "float32" or "float64" (also "single", "double"): the type of the result, which also determines the error bounds
         (docs/numerics.md)
     ``backend``, ``threads``
-        as :func:`solve` has them; on a GPU, too, calls are enqueued on the library's current stream
+        as in :func:`solve`; on a GPU calls are enqueued on the library's current stream
 
     Two opposite charges, an angstrom apart:
 
@@ -241,11 +255,11 @@ def potential(positions: Brought[ArrayT], charges: Array = None, *, lattice: Lat
     (5, 9, 13)
     """
     if lattice is not None and points is not None:
-        raise ValueError("there are a lattice and points. Take one of both.")
+        raise ValueError("both lattice and points are given. Give one of them.")
     if not isinstance(lattice, (Lattice, type(None))):
         raise TypeError(f"lattice is a {type(lattice).__name__}. Give a smallbatch.Lattice.")
     if points is None and point_offsets is not None:
-        raise ValueError("there are point_offsets and no points. Give both, or neither.")
+        raise ValueError("point_offsets are given without points. Give both, or neither.")
     field = yes_or_no(field, "field")
     if lattice is not None:
         lattice = lattice._replace(origin=plain(lattice.origin, "origin", "angstrom"),
@@ -257,8 +271,8 @@ def potential(positions: Brought[ArrayT], charges: Array = None, *, lattice: Lat
         nx, ny, nz = (whole_number(points, "a lattice's points") for points in lattice.shape)
         shape = (*of.batch, nz, ny, nx)
         if min(nx, ny, nz) < 1 or nx * ny * nz * max(math.prod(of.batch), 1) > 2**57:
-            raise ValueError(f"the lattice has the shape {nx} x {ny} x {nz} (points are counted, and memory holds them). "
-                             "Give (nx, ny, nz), at least 1 each.")
+            raise ValueError(f"the lattice has the shape {nx} x {ny} x {nz} (memory must hold the points). "
+                             "Give smaller numbers (nx, ny, nz), at least 1 each.")
         targets = _core.Targets.at_lattice(nx, ny, nz)
         targets.origin = of.numbers(lattice.origin, "origin", (*of.batch, 3))
         targets.spacing = of.numbers(lattice.spacing, "spacing", (*of.batch, 3))
@@ -266,7 +280,8 @@ def potential(positions: Brought[ArrayT], charges: Array = None, *, lattice: Lat
             smallest = float(np.min(lattice.spacing)) if np.size(lattice.spacing) > 0 else 1.0
             targets.smallest_spacing = smallest
             if not 0 < smallest < math.inf:
-                raise ValueError(f"the lattice's spacing is {smallest}, which is not positive and finite. Give lengths.")
+                raise ValueError(f"the lattice's spacing is {smallest}, which is not positive and finite. "
+                                 "Give positive lengths.")
     elif of.points is not None:
         total_or_each = of.points.shape[-2]
         shape = (*of.batch, total_or_each) if point_offsets is None else (total_or_each,)
@@ -294,7 +309,7 @@ def field(positions: Brought[ArrayT], charges: Array = None, *, lattice: Lattice
           dielectric: float = 1.0, softening: float = 0.0, cutoff: float = 0.0, screening_length: float = 0.0,
           width: Array = None, singular: str = "inf", precision: str = "float32", backend: str = "auto",
           threads: int = 0) -> Potentials[ArrayT]:
-    """:func:`potential` with its field, ``E = -grad V``.
+    """Computes the field ``E = -grad V`` with the potential, as :func:`potential` with ``field=True`` does.
 
     >>> field([[0.0, 0.0, 0.0]], [1.0], points=[[2.0, 0.0, 0.0]], unit="e/angstrom").field
     array([[0.25, 0.  , 0.  ]], dtype=float32)
@@ -311,21 +326,22 @@ def pair_energy(positions: Brought[ArrayT], charges: Array = None, *, groups: Ar
                 dielectric: float = 1.0, softening: float = 0.0, cutoff: float = 0.0,
                 screening_length: float = 0.0, width: Array = None, singular: str = "inf", precision: str = "float32",
                 backend: str = "auto", threads: int = 0) -> PairEnergies[ArrayT]:
-    """The energy ``U = f sum_{i < j} q_i q_j / |s_i - s_j|`` of all pairs of charges.
+    """Computes the energy ``U = f sum_{i < j} q_i q_j / |s_i - s_j|`` of all pairs of charges.
 
     ``groups`` (..., N), whole numbers
-        the pairs of a charge of group 1 with one of group 2 alone are summed; charges of neither take no part
+        with groups, only pairs of a charge of group 1 with a charge of group 2 are summed. Charges of neither group
+        form no pairs
     ``per_charge``
-        whether half of each charge's pairs' energies is wanted, too
+        whether half the energies of each charge's pairs is computed too
     ``unit``
-        of U, "kcal/mol", "kJ/mol", "kT", "hartree", "eV" (also "volt*e") or "e^2/angstrom"; or of the potential, U is then
-        in that unit times e
+        the unit of U: "kcal/mol", "kJ/mol", "kT", "hartree", "eV" (also "volt*e") or "e^2/angstrom". A unit of
+        potential means that unit times e
     ``width``
-        of each charge; a pair has ``sqrt(width_i^2 + width_j^2)``
+        the width of each charge; a pair has ``sqrt(width_i^2 + width_j^2)``
     ``precision``
-        of each pair, "float32" or "float64"; sums are float64
+        the precision of each pair, "float32" or "float64"; sums are float64
 
-    All else as :func:`potential` has it.
+    Other arguments are those of :func:`potential`.
 
     >>> round(float(pair_energy([[0.0, 0.0, 0.0], [2.0, 0.0, 0.0]], [1.0, -1.0], unit="e/angstrom").energy), 6)
     -0.5
@@ -335,7 +351,7 @@ def pair_energy(positions: Brought[ArrayT], charges: Array = None, *, groups: Ar
     place = of.place
     if groups is not None:
         groups = whole_numbers(place, groups, "groups")
-        if place.dtype(groups) != "int8":  # which might not hold them all
+        if place.dtype(groups) != "int8":  # int8 might not hold all of them
             groups = place.cast(groups == 1, "int8") + 2 * place.cast(groups == 2, "int8")
         of.struct.group = of.address(tight(place, groups, "groups", of.shape))
     results = _core.PairEnergies(choice(_core.Type, precision, "precision"))

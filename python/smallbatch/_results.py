@@ -1,4 +1,4 @@
-"""What results have in common: a status for each system, problem or channel."""
+"""Common parts of results: a status for each system, problem or channel."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from ._arrays import numpy_of
 from ._brought import ArrayT
 
 _Result = TypeVar("_Result", bound="Statuses[Any]")
-ABSENT: Any = None  # of numbers that were not asked for
+ABSENT: Any = None  # the value of results that were not asked for
 
 
 class NumericalFailure(ArithmeticError):
-    """Some systems, problems or channels have no answer: ``indices`` (tuples) says which, ``statuses`` why."""
+    """Some systems, problems or channels have no answer. ``indices`` (tuples) says which, ``statuses`` says why."""
 
     def __init__(self, message: str, indices: list[tuple[int, ...]], statuses: list[int]):
         super().__init__(message)
@@ -22,7 +22,7 @@ class NumericalFailure(ArithmeticError):
 
 
 class Statuses(Generic[ArrayT]):
-    """``info`` of each, and what it says."""
+    """Statuses of systems, problems or channels, with their sentences."""
 
     info: ArrayT
     _kind: ClassVar[str]
@@ -37,12 +37,12 @@ class Statuses(Generic[ArrayT]):
 
     @property
     def ok(self) -> ArrayT:
-        """Whether each has its answer, of the shape of ``info``."""
+        """Whether each has its answer, in the shape of ``info``."""
         answered: ArrayT = self._answered(self.info)
         return answered
 
     def describe(self) -> str:
-        """One line: that all have their answers, or how many have none, and why the first has not. Waits for the GPU,
+        """Returns one line: all have their answers, or how many have none and why the first failed. Waits for the GPU
         if there is one."""
         info = numpy_of(self.info, "int32")
         failed = np.argwhere(~self._answered(info))
@@ -55,7 +55,7 @@ class Statuses(Generic[ArrayT]):
                 f"{self._sentence(int(info[first]))}")
 
     def raise_for_status(self: _Result) -> _Result:
-        """This result, or NumericalFailure where some have no answer. Waits for the GPU, if there is one."""
+        """Returns this result, or raises NumericalFailure if some have no answer. Waits for the GPU if there is one."""
         info = numpy_of(self.info, "int32")
         failed = [tuple(map(int, index)) for index in np.argwhere(~self._answered(info))]
         if failed:

@@ -22,13 +22,17 @@ class Visibilities(Statuses[ArrayT]):
     """The visibilities of each channel and integration, and the status of each channel.
 
     ``visibility`` (integrations, ..., baselines)
-        sums, complex64; of integers exact, int32 or int64 with a last axis (real, imaginary). Baseline (i, j), i >= j,
-        has the place ``i (i + 1) / 2 + j``, the order of ``numpy.tril_indices``
+        sums, complex64. Sums of integers are exact: int32 or int64 with a last axis (real, imaginary). Baseline (i, j),
+        i >= j, has the place ``i (i + 1) / 2 + j``, the order of ``numpy.tril_indices``
     ``weight`` (integrations, ..., baselines), int32
-        how many samples each is the sum of
+        the number of samples in each sum
     ``info`` (...), int32
-        0: correlated. -1: a sample that is not flagged is a NaN or an infinity: the visibilities of its input are NaN in
-        its integration. -2: a visibility of finite samples is beyond the range of float32. All others are right
+        the status of each channel, which ``ok``, ``describe()`` and ``raise_for_status()`` read:
+
+        - 0: correlated
+        - -1: a sample that is not flagged is a NaN or an infinity. The visibilities of its input in its integration are
+          NaN; all others are right
+        - -2: a visibility of finite samples is beyond the range of float32; all others are right
     """
 
     visibility: ArrayT
@@ -49,19 +53,20 @@ class Visibilities(Statuses[ArrayT]):
 @words_of_files
 def correlate(signal: Brought[ArrayT], *, flags: Array = None, integrate: int | None = None, backend: str = "auto",
               threads: int = 0) -> Visibilities[ArrayT]:
-    """``V_ij = sum_t x_i(t) conj(x_j(t))`` of all inputs i >= j, in every channel and integration.
+    """Computes ``V_ij = sum_t x_i(t) conj(x_j(t))`` of all inputs i >= j, in every channel and integration.
 
     ``signal``
-        (..., times, inputs), complex64; (..., times, inputs, 2), int8, real and imaginary; or (..., times, inputs),
-        uint8, real in the high four bits and imaginary in the low ones. Up to 4096 inputs. Leading axes are channels
+        complex64 (..., times, inputs); int8 (..., times, inputs, 2), real and imaginary; or uint8 (..., times, inputs),
+        real in the high four bits and imaginary in the low four bits. Up to 4096 inputs. Leading axes are channels
     ``flags``
-        (..., times, inputs), broadcast to the signal, bool or uint8: samples that count for no baseline
+        bool or uint8 (..., times, inputs), broadcast to the signal: flagged samples count for no baseline
     ``integrate``
-        samples per integration, the last one may be shorter; None: all in one
+        samples per integration; the last integration may be shorter. None: one integration of all samples
     ``backend``, ``threads``
-        as :func:`solve` has them
+        as in :func:`solve`
 
     >>> import numpy as np
+
     >>> v = correlate(np.array([[1, 1j], [1, 1j]], np.complex64))  # two inputs, a quarter turn apart
     >>> v.visibility
     array([[2.+0.j, 0.+2.j, 2.+0.j]], dtype=complex64)
@@ -72,12 +77,13 @@ def correlate(signal: Brought[ArrayT], *, flags: Array = None, integrate: int | 
     samples = place.take(array_of(samples, "signal"))
     dtype = place.dtype(samples)
     if dtype not in _SAMPLES:
-        raise TypeError(f"signal has the type {dtype} (complex64, int8 and uint8 are taken). Convert it to complex64.")
+        raise TypeError(f"signal has the type {dtype} (complex64, int8 and uint8 are accepted). "
+                        "Convert it to complex64.")
     parts = (2,) if dtype == "int8" else ()
     shape = tuple(samples.shape)[: len(samples.shape) - len(parts)]
     if len(shape) < 2 or tuple(samples.shape) != (*shape, *parts):
         raise ValueError(f"signal has the shape {tuple(samples.shape)}, which is not (..., times, inputs"
-                         f"{', 2' if parts else ''}). Bring its axes into that order.")
+                         f"{', 2' if parts else ''}). Give its axes in that order.")
     *channels, times, inputs = shape
     samples = place.contiguous(samples)
     views = [place.view(samples)]
@@ -86,11 +92,11 @@ def correlate(signal: Brought[ArrayT], *, flags: Array = None, integrate: int | 
     signals.integrate = integrate = max(times, 1) if integrate is None else whole_number(integrate, "integrate")
     if integrate < 1:
         raise ValueError(f"signal has {times} samples of {inputs} inputs, and integrate={integrate} (an integration has at "
-                         "least one sample). Give 1 or more, or leave integrate out: then all are one integration.")
+                         "least one sample). Give 1 or more, or leave integrate out to integrate over all samples.")
     if flags is not None:
         flags = tight(place, place.take(array_of(flags, "flags")), "flags", shape)
         if place.dtype(flags) not in ("bool", "uint8"):
-            raise TypeError(f"flags have the type {place.dtype(flags)} (bool and uint8 are taken). Convert them.")
+            raise TypeError(f"flags have the type {place.dtype(flags)} (bool and uint8 are accepted). Convert them.")
         views.append(place.view(flags))
         signals.flag = views[1].address
     results = _core.Visibilities(signals)

@@ -15,7 +15,7 @@ from ._results import ABSENT, Statuses
 from ._words import choice, number, words_of_files, yes_or_no
 
 _ABOUT_A = {"rcond": None, "smallest_pivot": None, "log_determinant": "float64", "repaired": "int32",
-            "perturbation": None}  # and the type of each; None: that of A
+            "perturbation": None}  # with the type of each; None: that of A
 _LARGEST = 128  # rows
 _NUMBERS = {"backward_error": None, **_ABOUT_A}
 
@@ -36,19 +36,26 @@ class _OfSystems(Statuses[ArrayT]):
 class Solution(_OfSystems[ArrayT]):
     """The answer of each system, its status, and the numbers about it that were asked for.
 
-    All are arrays of the library that A is of, on A's device. Numbers that were not asked for are None, and so is ``x``
-    of determinants.
+    All are arrays of A's library, on A's device. Numbers that were not asked for are None. So is ``x`` if only
+    determinants were asked for.
 
     ``x``
-        the solutions, of the shape of b (and the batch's), or the inverses (..., n, n); of systems that failed NaN
+        the solutions, in the shape of b broadcast to the batch, or the inverses (..., n, n); NaN if a system failed
     ``info`` (...), int32
-        0: solved. k > 0: the k-th pivot, counted from 1, is not positive, so A is not positive definite. -1: A holds a
-        NaN or an infinity. -2: A is not symmetric. -3: b holds a NaN or an infinity. -4: x is beyond the range of its
-        type. -5: x is too small for its type. -6: its size is not within 0 to n. ``ok``, ``describe()`` and
-        ``raise_for_status()`` read it
+        the status of each system, which ``ok``, ``describe()`` and ``raise_for_status()`` read:
+
+        - 0: solved
+        - k > 0: the k-th pivot, counted from 1, is not positive, so A is not positive definite
+        - -1: A has a NaN or an infinity
+        - -2: A is not symmetric
+        - -3: b has a NaN or an infinity
+        - -4: x is beyond the range of its type
+        - -5: x is too small for its type
+        - -6: the system's size is not within 0 to n
     ``backward_error`` (...)
-        the largest ``||b - A x||_1 / (||A||_1 ||x||_1)`` of the right-hand sides, ``||I - A X||_1 / (||A||_1 ||X||_1)``
-        of an inverse; good ones are below ``30 * 2**-24`` (float32) or ``30 * 2**-53`` (float64)
+        ``||b - A x||_1 / (||A||_1 ||x||_1)``, the largest of the right-hand sides; for an inverse,
+        ``||I - A X||_1 / (||A||_1 ||X||_1)``. Good values are below ``30 * 2**-24`` (float32) or ``30 * 2**-53``
+        (float64)
     ``rcond`` (...)
         ``1 / (||A||_1 ||A^-1||_1)``
     ``smallest_pivot`` (...)
@@ -56,9 +63,9 @@ class Solution(_OfSystems[ArrayT]):
     ``log_determinant`` (...), float64
         ``ln det A``
     ``repaired`` (...), int32
-        how many pivots were raised to ``pivot_floor``
+        the number of pivots that were raised to ``pivot_floor``
     ``perturbation`` (...)
-        the largest ``e_k / a_kk`` of what raising them added, ``A + diag(e)``
+        the largest ``e_k / a_kk``, where raised pivots turned A into ``A + diag(e)``
     """
 
     x: ArrayT
@@ -70,9 +77,10 @@ class Solution(_OfSystems[ArrayT]):
     repaired: ArrayT = ABSENT
     perturbation: ArrayT = ABSENT
 
+
 class _Systems:
-    """A (..., n, n), or packed (..., n (n + 1) / 2): where it lies, and the structs of a call about it. Systems of n = 0
-    are computed as the identity of one row: `rows` is 1, and results do not show it."""
+    """A (..., n, n), or packed (..., n (n + 1) / 2), with its place and the structs of a call. Systems with n = 0 are
+    computed as an identity matrix with one row. `rows` is then 1, but results do not show it."""
 
     def __init__(self, a: Array, b: Array, triangle: str, packed: bool, backend: str, threads: int,
                  sizes: Array = None):
@@ -80,7 +88,7 @@ class _Systems:
         self.place = place_of(A=a, b=self.b, sizes=sizes)
         self.handle = handle_of(self.place, backend, threads)
         if triangle not in ("both", "lower", "upper"):
-            raise ValueError(f"triangle={triangle!r} is not one. Take one of both, lower, upper.")
+            raise ValueError(f"triangle={triangle!r} is not a triangle. Use one of both, lower, upper.")
         self.packed = yes_or_no(packed, "packed")
         self.triangle = "lower" if self.packed and triangle == "both" else triangle
         of_b = str(getattr(self.b, "dtype", "")).removeprefix("torch.")
@@ -93,20 +101,20 @@ class _Systems:
             self.n = (math.isqrt(8 * shape[-1] + 1) - 1) // 2 if shape else 0
             self.batch = shape[:-1]
             if not shape or self.n * (self.n + 1) // 2 != shape[-1]:
-                raise ValueError(f"{self.said}, which are (..., n (n + 1) / 2) (that is so for no n). Give packed "
+                raise ValueError(f"{self.said}, which are (..., n (n + 1) / 2) (no n fits). Give packed "
                                  "triangles, or leave packed out.")
             if b is None and not self.place.on_device and shape == shape[::-1] and self.n > 1 and len(shape) == 2 \
                     and np.array_equal(self.a, self.a.T):
-                raise ValueError(f"{self.said}, {shape[0]} with n = {self.n} (it is one symmetric matrix, too). Leave "
-                                 "packed out for that one, or give the triangles as A[None].")
+                raise ValueError(f"{self.said}, {shape[0]} with n = {self.n} (it could also be one symmetric matrix). "
+                                 "For one matrix leave packed out; for triangles give A[None].")
             self.a = self.a[..., None, :]
         else:
             if len(shape) < 2 or shape[-1] != shape[-2]:
-                raise ValueError(f"{self.said}, which are (..., n, n) (it is not so). Give square matrices, or packed "
-                                 "triangles with packed=True.")
+                raise ValueError(f"{self.said}, which are (..., n, n) (this shape is not). Give square matrices, or "
+                                 "packed triangles with packed=True.")
             self.n, self.batch = shape[-1], shape[:-2]
         if self.n > _LARGEST:
-            raise ValueError(f"{self.said} with n = {self.n} (n is up to {_LARGEST}). Divide the systems, or solve such by "
+            raise ValueError(f"{self.said} with n = {self.n} (n is up to {_LARGEST}). Divide the systems, or use "
                              "LAPACK, as numpy.linalg does.")
         self.rows = max(self.n, 1)
         self.sizes = None if sizes is None else self._int32(whole_numbers(self.place, sizes, "sizes"))
@@ -116,17 +124,17 @@ class _Systems:
                 self.sizes = 2 * self.place.cast(self.sizes == 0, "int32") - 1
 
     def _int32(self, sizes: Array) -> Array:
-        """-1 of what that does not hold."""
+        """Returns sizes as int32. Numbers that int32 cannot hold become -1."""
         if self.place.dtype(sizes) == "int32":
             return sizes
         cast = self.place.cast(sizes, "int32")
         return self.place.cast(cast == sizes, "int32") * (cast + 1) - 1
 
     def structs(self, batch: tuple[int, ...], nrhs: int = 1, b: Matrices | None = None) -> tuple[_core.Systems, Any]:
-        """Of that batch; and what must live until the call."""
+        """Returns the struct for a batch, and the objects that must live until the call."""
         a = matrices(self.place, self.a, batch, by_rows=True if self.packed else None)
         systems = _struct(self, batch, nrhs, b)
-        # Columns of A are rows of A^T = A, of which the lower triangle is the upper one of A.
+        # Columns of A are rows of A^T = A, and the lower triangle of A^T is the upper triangle of A.
         same = a.by_rows == (b is None or b.by_rows)
         name = {"both": "both", "lower": "lower" if same else "upper", "upper": "upper" if same else "lower"}
         systems.storage = _core.Storage["packed_" * self.packed + name[self.triangle]]
@@ -148,25 +156,26 @@ def _struct(of: Any, batch: tuple[int, ...], nrhs: int, b: Matrices | None) -> _
 
 
 def _right_hand_sides(of: Any) -> tuple[Array, bool, tuple[int, ...], int]:
-    """As (..., n, nrhs), whether it is one vector for each system, the batch's shape with it, and nrhs. Where there are no
-    numbers there is one 0, so that A is looked at."""
+    """Returns b as (..., n, nrhs), whether it has one vector for each system, the shape of the batch with b, and nrhs.
+    If b has no numbers, zeros take its place, so that A is still checked."""
     b = floats(of.place, of.b, "b", None if hasattr(of.b, "dtype") else of.dtype, of_whole=of.dtype)
     shape = tuple(b.shape)
     if of.place.dtype(b) != of.dtype:
-        raise TypeError(f"{of.said}, and b has the type {of.place.dtype(b)} (they are of one type). Convert one of them.")
+        raise TypeError(f"{of.said}, and b has the type {of.place.dtype(b)} (both must have one type). "
+                        "Convert one of them.")
     vectors = len(shape) == 1 or shape == (*of.batch, of.n)
     if not shape or shape[-1 if vectors else -2] != of.n:
         raise ValueError(f"{of.said} with n = {of.n}, and b has the shape {shape}, which is neither (n,), nor "
                          f"{(*of.batch, of.n)}, nor (..., n, nrhs). "
-                         + ("Give vectors for one A, or for fewer, as b[..., None]." if shape and shape[-1] == of.n else
+                         + ("If b holds vectors, give b[..., None]." if shape and shape[-1] == of.n else
                             f"Give b of {of.n} rows."))
     b = b[..., None] if vectors else b
     shape = tuple(b.shape)
     try:
         batch = np.broadcast_shapes(of.batch, shape[:-2])
     except ValueError:
-        raise ValueError(f"there are systems {of.batch} in A, and {shape[:-2]} in b, which do not broadcast. "
-                         "Bring them together.") from None
+        raise ValueError(f"there are systems {of.batch} in A and {shape[:-2]} in b, which do not broadcast. "
+                         "Give axes that do.") from None
     nrhs = shape[-1]
     if 0 in shape[-2:]:
         b = of.place.take(np.zeros((of.rows, max(nrhs, 1)), of.dtype))
@@ -174,7 +183,7 @@ def _right_hand_sides(of: Any) -> tuple[Array, bool, tuple[int, ...], int]:
 
 
 class _Outputs:
-    """Results to be computed, which know their addresses."""
+    """Arrays of results, with the struct of their addresses."""
 
     def __init__(self, of: Any, batch: tuple[int, ...]):
         self.place, self.dtype, self.batch = of.place, of.dtype, batch
@@ -189,7 +198,7 @@ class _Outputs:
     def add_numbers(self, wanted: Iterable[str], known: dict[str, str | None]) -> None:
         for name in (wanted,) if isinstance(wanted, str) else wanted:
             if name not in known:
-                raise ValueError(f"numbers={name!r} is none of this call. Take some of {', '.join(known)}.")
+                raise ValueError(f"numbers={name!r} is not available here. Use some of {', '.join(known)}.")
             self.add(name, known[name])
 
     def add_x(self, n: int, nrhs: int, by_rows: bool, vectors: bool) -> None:
@@ -198,7 +207,7 @@ class _Outputs:
         self.n, self.nrhs, self.by_rows, self.vectors = n, nrhs, by_rows, vectors
 
     def solution(self) -> Solution[Any]:
-        """Once they are computed: what is a view of x elsewhere is a copy of JAX's."""
+        """Returns the solution after the computation. x is a view of its array; with JAX it is a copy."""
         if "x" in self.arrays:
             x = self.arrays["x"] if self.by_rows else self.arrays["x"].swapaxes(-1, -2)
             x = x if min(self.n, self.nrhs) > 0 else x[..., : self.n, : self.nrhs]
@@ -210,7 +219,8 @@ class _Outputs:
 def _options(method: str, pivot_floor: float) -> _core.SolveOptions:
     floor = number(pivot_floor, "pivot_floor")
     if not 0 <= floor < 1:
-        raise ValueError(f"pivot_floor={floor} is no fraction of a diagonal element. Give 0 to raise none, or less than 1.")
+        raise ValueError(f"pivot_floor={floor} is not a fraction of a diagonal element. "
+                         "Give 0 to raise no pivot, or a number below 1.")
     return _core.SolveOptions(choice(_core.Method, method, "method"), floor)
 
 
@@ -221,40 +231,41 @@ def solve(A: Brought[ArrayT], b: Array, *, triangle: str = "both", packed: bool 
     """Solves ``A x = b`` for many small symmetric positive definite matrices.
 
     ``A``
-        (..., n, n), n up to 128, float32 or float64: an array of NumPy, CuPy, PyTorch or JAX, or of anything else that
-        speaks DLPack and lies in host memory
+        the matrices (..., n, n), n up to 128, float32 or float64. They are an array of NumPy, CuPy, PyTorch or JAX, or
+        of another library with DLPack if it lies in host memory
     ``b``
-        (..., n), one vector for each system, or (..., n, nrhs), of the type of A. It is read as vectors where it has one
-        axis or its shape is A's without the last axis. Leading axes are broadcast as NumPy does. Of n = 0 and nrhs = 0
-        there are empty results
+        the right-hand sides, in the type of A: (..., n), one vector for each system, or (..., n, nrhs). b holds vectors
+        if it has one axis, or if its shape is that of A without the last axis. Leading axes are broadcast as in NumPy.
+        With n = 0 or nrhs = 0 results are empty
     ``triangle``
-        "both": both triangles are there and are compared, a matrix that is not symmetric is refused. "lower", "upper":
-        the other one is never read
+        "both": both triangles are read and compared, and a matrix that is not symmetric is refused. "lower" or "upper":
+        the other triangle is never read
     ``packed``
-        A is (..., n (n + 1) / 2), by rows: a00, a10, a11, a20, ... ("lower"), or a00, a01, a02, ..., a11, ... ("upper").
-        Without it A of shape (n, n) is one matrix, whatever n is
+        whether A is (..., n (n + 1) / 2), by rows: a00, a10, a11, a20, ... ("lower"), or a00, a01, a02, ..., a11, ...
+        ("upper"). If not, A of shape (n, n) is one matrix for any n
     ``numbers``
-        what else is wanted of each system, some of "backward_error", "rcond", "smallest_pivot", "log_determinant",
-        "repaired", "perturbation". They cost time, the first two about as much as solving each; all else keeps its bits
+        further results, some of "backward_error", "rcond", "smallest_pivot", "log_determinant", "repaired",
+        "perturbation". They take time; each of the first two takes about as much as solving. Other results keep their
+        bits
     ``method``
         "auto", "ldlt" or "gauss_jordan"
     ``pivot_floor``
-        from 0 to below 1: pivots below this fraction of their diagonal element are raised, of matrices that should be
-        definite and are not to working precision; the answer is that of a nearby matrix. 0: none are
+        from 0 to below 1: pivots below this fraction of their diagonal element are raised. Use it for matrices that
+        should be definite but are not to working precision. The answer is that of a nearby matrix. 0: none is raised
     ``sizes``
-        (...), broadcast to the systems of A and b: whole numbers from 0 to n, where systems are smaller than n: of each only so many first rows and columns
-        of A, and rows of b, are there and looked at, in their places among n, and x is 0 beyond
+        whole numbers (...) from 0 to n, for systems smaller than n; broadcast to the systems of A and b. For a system
+        of size k only the first k rows and columns of A, and rows of b, are read. They keep their places among n. Beyond
+        them x is 0
     ``backend``
-        of arrays in host memory: "auto" (a GPU where there is one), "cpu", "cuda", "cuda:1", ... or "reference"
+        for arrays in host memory: "auto" (a GPU if there is one), "cpu", "cuda", "cuda:1", ... or "reference"
     ``threads``
-        of the CPU; 0: one for each core
+        threads of the CPU; 0: one per core
 
-    Arrays are read where they lie, whether by rows or by columns and whatever the strides of batch and rows are; those
-    that are none of these, and whole numbers, are copied. On a GPU the call is enqueued on the library's current stream
-    and does not wait.
+    Arrays are read without a copy, by rows or by columns, with any strides of batch and rows. Arrays in another layout
+    and whole numbers are copied. On a GPU the call is enqueued on the library's current stream and does not wait.
 
-    Raises ValueError or TypeError for arguments that make no sense. A system that cannot be solved is no exception, but
-    a status:
+    Raises ValueError or TypeError for arguments that are not valid. A system that cannot be solved raises no exception;
+    it has a status:
 
     >>> import numpy as np
     >>> A = np.array([[[4.0, 2.0], [2.0, 3.0]], [[1.0, 2.0], [2.0, 1.0]]])
@@ -262,6 +273,7 @@ def solve(A: Brought[ArrayT], b: Array, *, triangle: str = "both", packed: bool 
     >>> s.x
     array([[1.25, 1.5 ],
            [ nan,  nan]])
+
     >>> s.info
     array([0, 2], dtype=int32)
     >>> s.describe()
@@ -283,7 +295,7 @@ def solve(A: Brought[ArrayT], b: Array, *, triangle: str = "both", packed: bool 
 def inverse(A: Brought[ArrayT], *, triangle: str = "both", packed: bool = False, numbers: Iterable[str] = (),
             method: str = "auto", pivot_floor: float = 0.0, sizes: Array = None, backend: str = "auto",
             threads: int = 0) -> Solution[ArrayT]:
-    """The inverses of A as ``x`` (..., n, n), both triangles filled; arguments as :func:`solve` has them.
+    """Computes the inverses of A as ``x`` (..., n, n), both triangles filled. Arguments are those of :func:`solve`.
 
     >>> inverse([[4.0, 2.0], [2.0, 2.0]]).x
     array([[ 0.5, -0.5],
@@ -303,7 +315,7 @@ def inverse(A: Brought[ArrayT], *, triangle: str = "both", packed: bool = False,
 def log_determinant(A: Brought[ArrayT], *, triangle: str = "both", packed: bool = False, numbers: Iterable[str] = (),
                     method: str = "auto", pivot_floor: float = 0.0, sizes: Array = None, backend: str = "auto",
                     threads: int = 0) -> Solution[ArrayT]:
-    """``ln det A`` of each matrix as ``log_determinant`` (...), float64; arguments as :func:`solve` has them.
+    """Computes ``ln det A`` of each matrix as ``log_determinant`` (...), float64. Arguments are those of :func:`solve`.
 
     ``numbers``: some of "rcond", "smallest_pivot", "repaired", "perturbation".
 
@@ -322,14 +334,14 @@ def log_determinant(A: Brought[ArrayT], *, triangle: str = "both", packed: bool 
 
 @dataclass(frozen=True)
 class Factor(_OfSystems[ArrayT]):
-    """``A = L D L^T`` of each system, made by :func:`factor`, for right-hand sides that come one after the other.
+    """Factors ``A = L D L^T`` of each system, made by :func:`factor`, for right-hand sides that come later.
 
     ``packed`` (..., n (n + 1) / 2)
-        d_0, l_10, d_1, l_20, l_21, d_2, ...: L by rows, with d_k in the places of its diagonal, which is 1
+        d_0, l_10, d_1, l_20, l_21, d_2, ...: L by rows. Each d_k takes the place of the diagonal of L, which is 1
     ``info`` (...), int32
-        as :class:`Solution` has it, of A
+        the status of A, as in :class:`Solution`
     ``smallest_pivot`` (...), ``log_determinant`` (...), float64
-        the smallest d_k; ``ln det A``
+        the smallest d_k, and ``ln det A``
     """
 
     n: int
@@ -340,7 +352,7 @@ class Factor(_OfSystems[ArrayT]):
 
     @words_of_files
     def solve(self, b: Array, *, backend: str = "auto", threads: int = 0) -> Solution[ArrayT]:
-        """Solves ``A x = b`` for b as :func:`solve` has it; of the solution ``x`` and ``info`` alone are there."""
+        """Solves ``A x = b``, with b as in :func:`solve`. The solution has only ``x`` and ``info``."""
         of = _Factored(self, b, backend, threads)
         right_hand_sides, vectors, batch, nrhs = _right_hand_sides(of)
         right = matrices(of.place, right_hand_sides, batch)
@@ -372,7 +384,7 @@ class _Factored:
 @words_of_files
 def factor(A: Brought[ArrayT], *, triangle: str = "both", packed: bool = False, backend: str = "auto",
            threads: int = 0) -> Factor[ArrayT]:
-    """Factors ``A = L D L^T`` once, to solve many times; arguments as :func:`solve` has them.
+    """Factors ``A = L D L^T`` once, to solve many times. Arguments are those of :func:`solve`.
 
     >>> f = factor([[4.0, 2.0], [2.0, 2.0]])
     >>> f.solve([2.0, 0.0]).x, f.solve([0.0, 2.0]).x

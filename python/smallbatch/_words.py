@@ -1,4 +1,4 @@
-"""Arguments that are no arrays: their names, words, numbers and truths."""
+"""Arguments other than arrays: their names, words, numbers and truth values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from ._brought import plain
 
-# Arguments by the names that files and the command line have for them; storages; other words for what files call it.
+# Other names of arguments, from files and the command line. Words for storages. Synonyms of words in files.
 _WORDS = {"size": "sizes", "uplo": "triangle", "device": "backend", "position": "positions", "charge": "charges",
           "offset": "offsets", "point_offset": "point_offsets", "group": "groups", "output_unit": "unit", "flag": "flags",
           "storage": "packed"}
@@ -21,7 +21,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def words_of_files(function: _Function) -> _Function:
-    """Takes arguments under their other names, too."""
+    """Decorates a function so that it also takes arguments under their other names."""
     known = inspect.signature(function).parameters
     words = {word: argument for word, argument in _WORDS.items() if argument in known}
 
@@ -29,10 +29,10 @@ def words_of_files(function: _Function) -> _Function:
     def call(*arguments: Any, **named: Any) -> Any:
         for word in words.keys() & named.keys():
             if words[word] in named:
-                raise TypeError(f"there are {word} and {words[word]}, which are one argument. Give one of them.")
+                raise TypeError(f"{word} and {words[word]} are both given (they are one argument). Give one of them.")
             value = named.pop(word)
             if word == "storage" and value not in _STORAGES:
-                raise ValueError(f"storage={value!r} is not one. Take one of {', '.join(_STORAGES)}.")
+                raise ValueError(f"storage={value!r} is not a storage. Use one of {', '.join(_STORAGES)}.")
             named[words[word]] = _STORAGES[value] if word == "storage" else value
         return function(*arguments, **named)
 
@@ -40,37 +40,37 @@ def words_of_files(function: _Function) -> _Function:
 
 
 def whole_number(value: Any, name: str, bits: int = 63) -> int:
-    """One that the library's type holds."""
+    """Returns a whole number that the library's type can hold."""
     try:
         number = operator.index(value)
     except TypeError as error:
-        raise TypeError(f"{name}={value!r} is no whole number ({error}). Give one, as 2.") from None
+        raise TypeError(f"{name}={value!r} is not a whole number ({error}). Give one, such as 2.") from None
     if not -(2**bits) <= number < 2**bits:
-        raise ValueError(f"{name}={number} is beyond {bits + 1} bits (nothing is so many). Give a smaller one.")
+        raise ValueError(f"{name}={number} is beyond {bits + 1} bits (it cannot be stored). Give a smaller number.")
     return number
 
 
 def number(value: Any, name: str, unit: str = "") -> float:
-    """One, of a quantity in that unit."""
+    """Returns a number; quantities are converted to ``unit``."""
     value = plain(value, name, unit)
     try:
         return float(value)
     except (TypeError, ValueError) as error:
         kind = ValueError if isinstance(error, ValueError) else TypeError
-        raise kind(f"{name}={value!r} is no number ({error}). Give one, as 0.5.") from None
+        raise kind(f"{name}={value!r} is not a number ({error}). Give one, such as 0.5.") from None
 
 
 def yes_or_no(value: Any, name: str) -> bool:
-    """Any truth but that of a text, which would be true whatever it says."""
+    """Returns a truth value. A text is refused, because every text except an empty one would be true."""
     if isinstance(value, (str, bytes)):
-        raise TypeError(f"{name}={value!r} is a text, and neither True nor False. Give one of them.")
+        raise TypeError(f"{name}={value!r} is a text (a truth value is needed). Give True or False.")
     return bool(value)
 
 
 def choice(kinds: Any, name: Any, argument: str) -> Any:
-    """The enumerator of that name, or of what means it; of a type that NumPy knows, its name."""
+    """Returns the enumerator of a name, a synonym or a NumPy type."""
     known = np.dtype(name).name if isinstance(name, (type, np.dtype)) else name
     known = _SYNONYMS.get(known, known) if isinstance(known, str) else known
     if known not in kinds.__members__:
-        raise ValueError(f"{argument}={name!r} is not one. Take one of {', '.join(kinds.__members__)}.")
+        raise ValueError(f"{argument}={name!r} is not known. Use one of {', '.join(kinds.__members__)}.")
     return kinds[known]

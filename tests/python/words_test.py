@@ -33,7 +33,7 @@ def test_words_of_files_are_taken(call, by_word, by_name):
     for name in expected.__dataclass_fields__:
         if getattr(expected, name) is not None:
             np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
-    with pytest.raises(TypeError, match="which are one argument"):
+    with pytest.raises(TypeError, match="they are one argument"):
         call(**{**by_name, **({"packed": False} if "storage" in by_word else {}), **by_word})
 
 
@@ -59,7 +59,7 @@ def test_precisions(words, dtype):
 
 @pytest.mark.parametrize("word", ["float16", "half", "quad", int, None, 4, "FLOAT32"])
 def test_other_precisions_are_refused(word):
-    with pytest.raises(ValueError, match="precision=.* is not one. Take one of float32, float64"):
+    with pytest.raises(ValueError, match="precision=.* is not known. Use one of float32, float64"):
         smallbatch.potential(POSITIONS, CHARGES, precision=word)
 
 
@@ -81,7 +81,7 @@ def test_units_of_energies(energy, unit):
         found = smallbatch.pair_energy(POSITIONS[:2], CHARGES[:2], unit=word, precision="float64").energy
         assert found == pytest.approx(-factor / 2, rel=1e-9)
     if energy != unit:
-        with pytest.raises(ValueError, match="no unit of potential .*Take one of volt, kT/e, kcal/mol/e"):
+        with pytest.raises(ValueError, match="no unit of potential .*Use one of volt, kT/e, kcal/mol/e"):
             smallbatch.potential(POSITIONS, CHARGES, unit=energy)
 
 
@@ -94,11 +94,11 @@ def test_texts_are_no_truths(value):
 
 
 @pytest.mark.parametrize("call,problem", [
-    (lambda: smallbatch.solve(A, B, threads=-1), "threads is -1 .*0 for one for each core"),
+    (lambda: smallbatch.solve(A, B, threads=-1), "threads is -1 .*0 for one thread per core"),
     (lambda: smallbatch.correlate(SIGNAL, integrate=0), "4 samples of 2 inputs, and integrate=0 .*leave integrate out"),
     (lambda: smallbatch.correlate(SIGNAL, integrate=-5), "integrate=-5"),
-    (lambda: smallbatch.inverse(A, pivot_floor=1), "pivot_floor=1.0 is no fraction"),
-    (lambda: smallbatch.inverse(A, pivot_floor=np.nan), "pivot_floor=nan is no fraction"),
+    (lambda: smallbatch.inverse(A, pivot_floor=1), "pivot_floor=1.0 is not a fraction"),
+    (lambda: smallbatch.inverse(A, pivot_floor=np.nan), "pivot_floor=nan is not a fraction"),
     (lambda: smallbatch.inverse(A, storage="upper"), "storage='upper'.*dense, packed, packed_lower"),
     (lambda: smallbatch.inverse(np.ones((3, 129, 129))), r"\(3, 129, 129\).*square.*float64 with n = 129 .*up to 128.*LAPACK"),
     (lambda: smallbatch.inverse(np.ones((2, 129 * 65), np.float32), packed=True), "packed.*float32 with n = 129 .*up to 128"),
@@ -108,7 +108,7 @@ def test_texts_are_no_truths(value):
     (lambda: smallbatch.solve(np.eye(8), np.ones((3, 7))), "Give b of 8 rows"),
     (lambda: smallbatch.solve(np.eye(2, dtype=np.float32), np.ones(2)), "read as square matrices of float32, and b has the type "
                                                                         "float64"),
-    (lambda: smallbatch.solve(A * 1j, B), r"A has the type complex128 \(real numbers are taken\).*\[\[Re A, -Im A\]"),
+    (lambda: smallbatch.solve(A * 1j, B), r"A has the type complex128 \(only real numbers are accepted\).*\[\[Re A, -Im A\]"),
     (lambda: smallbatch.solve(A, B * 1j), r"b has the type complex128 .*\[Re b, Im b\]"),
     (lambda: smallbatch.potential(POSITIONS, CHARGES * 1j), "charges has the type complex128 .*its real part"),
     (lambda: smallbatch.correlate(SIGNAL.astype(np.complex128)), "complex128 .*Convert it to complex64"),
