@@ -254,8 +254,8 @@ def solve(A: Brought[ArrayT], b: Array, *, triangle: str = "both", packed: bool 
         should be definite but are not to working precision. The answer is that of a nearby matrix. 0: none is raised
     ``sizes``
         whole numbers (...) from 0 to n, for systems smaller than n; broadcast to the systems of A and b. For a system
-        of size k only the first k rows and columns of A, and rows of b, are read. They keep their places among n. Beyond
-        them x is 0
+        of size k only the first k rows and columns of A, and rows of b, are read. They keep their places among n.
+        Beyond them x is 0
     ``backend``
         for arrays in host memory: "auto" (a GPU if there is one), "cpu", "cuda", "cuda:1", ... or "reference"
     ``threads``
