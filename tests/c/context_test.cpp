@@ -1,5 +1,5 @@
-// Handles, and what calls that make no sense are answered: a status and a sentence, and nothing is computed. One file,
-// because one good call of each kind is spoilt in every way.
+// Handles, and the answers to invalid calls: a status and a sentence, and nothing is computed. All tests are in one
+// file, because each spoils one good call in some way.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace smallbatch::testing {
 
 namespace {
 
-/// A handle of the CPU, and a call of each kind that works; tests spoil one thing of it.
+/// A handle of the CPU, and a valid call of each kind. Each test spoils one thing.
 class Misuse : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -63,7 +63,7 @@ class Misuse : public ::testing::Test {
   }
   smallbatch_status correlate() { return smallbatch_correlate(handle_, &signals_, &visibilities_, nullptr, 0); }
 
-  /// That the call was refused with a sentence that has `word`, and a reason and a remedy.
+  /// Checks that the call was refused with a sentence that has `word`, a reason and a remedy.
   void refused(smallbatch_status status, const std::string& word) {
     const std::string sentence = smallbatch_last_error(handle_);
     EXPECT_EQ(status, SMALLBATCH_INVALID_ARGUMENT) << sentence;
@@ -165,7 +165,7 @@ TEST_F(Misuse, OfLayoutsIsRefused) {
   solutions_.x_stride = 1;
   refused(solve(), "stride of solutions->x is 1");
   solutions_.x_stride = SMALLBATCH_TIGHT;
-  void* const to[] = {x_, x_ + 1};  // which have none
+  void* const to[] = {x_, x_ + 1};  // pointers need no stride
   solutions_.x = nullptr;
   solutions_.x_array = to;
   solutions_.x_stride = -7;
@@ -178,7 +178,7 @@ TEST_F(Misuse, OfLayoutsIsRefused) {
   refused(factor(), "stride of factors->factor is 0");
   factors_.stride = 2;
   refused(solve_factored(), "stride of factors->factor is 2");
-  factors_.stride = std::numeric_limits<std::int64_t>::max();  // of one system nothing follows
+  factors_.stride = std::numeric_limits<std::int64_t>::max();  // with one system, nothing follows
   systems_.count = 2;
   refused(factor(), "factors->factor has too many numbers");
   refused(solve_factored(), "factors->factor has too many numbers");

@@ -1,5 +1,5 @@
-// What the C face promises of calls with device arrays alone: they wait for nothing and allocate nothing, so that a
-// graph can be captured from them; and what is wrong there is answered.
+// Promises of the C interface for device arrays alone. Calls wait for nothing and allocate nothing, so graphs can be
+// captured from them. Invalid calls are answered.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -30,8 +30,8 @@ class DeviceCalls : public ::testing::Test {
 }  // namespace
 
 TEST_F(DeviceCalls, AreCapturedIntoAGraph) {
-  // Two systems of 2 x 2, the upper triangle by columns with a gap below each, solved in place; then the potentials at
-  // the two points of a problem each, whose charges are the solutions: x, y, z, q are (x_0, 0, 0, x_1).
+  // Two systems of 2 x 2 are solved in place. They store the upper triangle by columns with a gap below each. Then two
+  // problems have one point each, and the solutions are their charges: x, y, z, q are (x_0, 0, 0, x_1).
   Array<double> a(*place_, std::vector<double>(12));
   Array<double> b(*place_, std::vector<double>(4));
   Array<std::int32_t> info(*place_, {-99, -99}), potential_info(*place_, {-99});

@@ -1,5 +1,5 @@
-"""smallbatch.h: it compiles by itself, says what all of it means, and declares what the library has, no more and no less;
-the Fortran module repeats it."""
+"""smallbatch.h compiles by itself, documents every declaration, and declares exactly what the library has. The Fortran
+module repeats it."""
 
 import os
 import re
@@ -39,12 +39,12 @@ def test_it_compiles_by_itself(command, tmp_path):
 
 
 def undocumented(text):
-    """Enumerators and members without words on their line, functions and types without words above them."""
+    """Enumerators and members without a comment on their line, functions and types without a comment above them."""
     found, above = [], False
     text = re.sub(r"/\*\*<.*?\*/", "/**<words*/", text, flags=re.S)
     text = re.sub(r"/\*\*[^<].*?\*/", "/**words*/", text, flags=re.S)
     text = re.sub(r"/\*[^*].*?\*/", "", text, flags=re.S)
-    text = re.sub(r"\([^()]*\)", "()", text, flags=re.S)  # parameters may have lines of their own
+    text = re.sub(r"\([^()]*\)", "()", text, flags=re.S)  # parameters may take several lines
     for line in text.splitlines():
         if re.match(r"(typedef |enum )[^;]*\{$", line) or re.match(r"[a-z].*;$", line):
             if not above:

@@ -1,4 +1,4 @@
-// Where the arrays of a call lie: tests of the C face have theirs on the host and, where there is a GPU, on the device.
+// Memory for the arrays of a call. Tests of the C interface use host memory and, if there is a GPU, device memory.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,13 +15,13 @@
 
 namespace smallbatch::testing {
 
-/// Memory of one kind, given back at the end.
+/// Memory of one kind, freed at the end.
 class Place {
  public:
   virtual ~Place() = default;
   virtual void* allocate(std::size_t bytes) = 0;
   virtual void copy_in(void* there, const void* from, std::size_t bytes) = 0;
-  /// Once all that was enqueued on stream() is done.
+  /// Copies after all work on stream() is done.
   virtual void copy_out(void* to, const void* there, std::size_t bytes) = 0;
   virtual void* stream() = 0;
 };
@@ -42,7 +42,7 @@ class HostPlace final : public Place {
   std::vector<std::unique_ptr<std::max_align_t[]>> blocks_;
 };
 
-/// An array there, of which a copy is here.
+/// An array in this memory, with a copy on the host.
 template <class T>
 class Array {
  public:
@@ -51,7 +51,7 @@ class Array {
     if (!here.empty()) place.copy_in(there_, here.data(), here.size() * sizeof(T));
   }
   [[nodiscard]] T* there() const { return there_; }
-  /// As it is now.
+  /// Returns the current contents.
   const std::vector<T>& back() {
     if (!here.empty()) place_->copy_out(here.data(), there_, here.size() * sizeof(T));
     return here;
@@ -78,7 +78,7 @@ inline const auto all_places = ::testing::Values(
     BackendAndMemory{SMALLBATCH_REFERENCE, SMALLBATCH_HOST}, BackendAndMemory{SMALLBATCH_CPU, SMALLBATCH_HOST},
     BackendAndMemory{SMALLBATCH_CUDA, SMALLBATCH_HOST}, BackendAndMemory{SMALLBATCH_CUDA, SMALLBATCH_DEVICE});
 
-/// A handle of the backend under test in `handle_`, memory of its kind in `place_`.
+/// A handle of the backend under test in `handle_`, and memory of its kind in `place_`.
 class PlaceTest : public ::testing::TestWithParam<BackendAndMemory> {
  protected:
   void SetUp() override {
@@ -105,7 +105,7 @@ class PlaceTest : public ::testing::TestWithParam<BackendAndMemory> {
   Array<T> array(std::vector<T> values) {
     return Array<T>(*place_, std::move(values));
   }
-  /// `call` asks for the bytes of a workspace, `run` works in it.
+  /// Calls `query`, which returns the bytes of a workspace, and then `run`, which works in it.
   template <class Query, class Run>
   void with_workspace(const Query& query, const Run& run) {
     std::size_t bytes = 1;

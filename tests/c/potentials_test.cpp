@@ -1,4 +1,4 @@
-// Potentials and pair energies through the C face, against sums in long double that are written out here.
+// Potentials and pair energies through the C interface, against sums in long double that are written out here.
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -13,7 +13,7 @@ namespace smallbatch::testing {
 
 namespace {
 
-/// Two problems of five charges each. Positions and charges are floats, so that all ways to give them say the same.
+/// Two problems of five charges each. Positions and charges are floats, so all ways to give them are equal.
 struct Molecules {
   static constexpr std::int64_t count = 2, each = 5, total = count * each;
   Molecules() {
@@ -73,7 +73,7 @@ struct Molecules {
   std::vector<std::int8_t> group;
 };
 
-/// How charges are given.
+/// Ways to give charges.
 enum class Given { apart, floats, doubles, with_offsets };
 constexpr Given every_way[] = {Given::apart, Given::floats, Given::doubles, Given::with_offsets};
 
@@ -81,7 +81,7 @@ constexpr Given every_way[] = {Given::apart, Given::floats, Given::doubles, Give
 
 class Potentials : public PlaceTest {
  protected:
-  /// The molecules in memory of the place, as they are given.
+  /// The molecules in the memory under test, in one of these ways.
   struct Charges {
     Charges(Place& place, smallbatch_memory memory, Given given)
         : position(place, molecules.position),
@@ -169,7 +169,7 @@ class Potentials : public PlaceTest {
     evaluate(charges.arguments, targets, potentials, &options);
     if (HasFatalFailure()) return;
     EXPECT_EQ(info.back(), (std::vector<std::int32_t>{0, 0}));
-    const double tolerance = 5e4 * std::numeric_limits<T>::epsilon();  // terms of up to some hundreds
+    const double tolerance = 5e4 * std::numeric_limits<T>::epsilon();  // terms are up to some hundreds
     std::size_t at = 0;
     for (std::int64_t p = 0; p < 2; ++p) {
       EXPECT_NEAR(energy.back()[p], 2 * charges.molecules.interaction(p), 1e-10);
@@ -239,7 +239,7 @@ TEST_P(Potentials, AtPointsAndChargesAreThoseOfTheSum) {
 }
 
 TEST_P(Potentials, OptionsReachTheSum) {
-  // One charge of 1 at a lattice point, and the next one a spacing of 2 away.
+  // A charge of 1 lies at a lattice point, and the next point is a spacing of 2 away.
   Array<float> xyzq = array<float>({0, 0, 0, 1});
   Array<double> origin = array<double>({0, 0, 0}), spacing = array<double>({2, 1, 1});
   Array<double> potential = array<double>({-77, -77});
@@ -271,7 +271,7 @@ TEST_P(Potentials, OptionsReachTheSum) {
   options.softening = 0;
   options.cutoff = 4;  // (1 - 1/4)^2 / 2
   EXPECT_NEAR(values(options)[1], 0.28125, 1e-15);
-  options.screening_length = 8;  // exp(-2/8) times that
+  options.screening_length = 8;  // an additional factor of exp(-2/8)
   EXPECT_NEAR(values(options)[1], 0.28125 * std::exp(-0.25), 1e-14);
   Array<double> width = array<double>({0.5});
   charges.width = width.there();
@@ -286,7 +286,7 @@ TEST_P(Potentials, OptionsReachTheSum) {
 }
 
 TEST_P(Potentials, OfGaussianPairsHaveBothWidths) {
-  // A pair 2 away from each other, and one on one place; a charge that is a point beside a Gaussian one.
+  // One pair at a distance of 2, and one pair on one place, with a point charge beside a Gaussian charge.
   Array<std::int64_t> offset = array<std::int64_t>({0, 2, 4});
   Array<double> position = array<double>({0, 0, 0, 0, 2, 0, 1, 1, 1, 1, 1, 1});
   Array<double> charge = array<double>({1, -2, 3, 1}), width = array<double>({0.6, 0.8, 0, 0.5});

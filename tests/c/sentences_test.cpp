@@ -1,4 +1,4 @@
-// Sentences that go into the caller's buffer, and units by name.
+// Sentences in the caller's buffer, and units by name.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,6 +1,6 @@
-// Systems in every layout that the C face takes. Their elements are whole numbers, and x is chosen, so that b = A x
-// holds exactly; where an element goes is written out here, and all other places hold NaN, which no solution survives.
-// One file, because all of its tests lay systems out by the same arithmetic.
+// Systems in every layout that the C interface accepts. Elements are whole numbers and x is chosen, so b = A x holds
+// exactly. The place of each element is computed here. All other places hold NaN, and no solution survives a NaN. All
+// tests are in one file, because they share the arithmetic of layouts.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
-/// Symmetric, with a dominant diagonal: (count, n, n).
+/// Symmetric matrices with a dominant diagonal: (count, n, n).
 std::vector<double> whole_number_matrices(std::int64_t count, std::int64_t n, unsigned seed) {
   std::mt19937 random(seed);
   std::vector<double> a(static_cast<std::size_t>(count * n * n));
@@ -52,14 +52,14 @@ long double log_determinant(const double* a, std::int64_t n) {
   return sum;
 }
 
-/// Where matrices lie: `ld` and `stride` as in the structs, 0 and SMALLBATCH_TIGHT included.
+/// Layout of matrices: `ld` and `stride` as in the structs, 0 and SMALLBATCH_TIGHT included.
 struct Layout {
   smallbatch_order order = SMALLBATCH_ROW_MAJOR;
   std::int64_t ld = 0, stride = SMALLBATCH_TIGHT;
   bool has_pointers = false;
 };
 
-/// A layout of `count` matrices, rows by columns, written out.
+/// Writes out a layout of `count` matrices, rows by columns.
 struct Places {
   Places(const Layout& of, std::int64_t count_, std::int64_t rows, std::int64_t columns) : layout(of), count(count_) {
     const bool by_rows = layout.order == SMALLBATCH_ROW_MAJOR;
@@ -67,7 +67,7 @@ struct Places {
     stride = layout.stride == SMALLBATCH_TIGHT ? ld * (by_rows ? rows : columns) : layout.stride;
     size = (by_rows ? rows : columns) * ld + (count - 1) * stride;
   }
-  /// Behind pointers the matrices lie in the opposite order.
+  /// Matrices behind pointers lie in the opposite order.
   [[nodiscard]] std::int64_t begin(std::int64_t k) const { return (layout.has_pointers ? count - 1 - k : k) * stride; }
   [[nodiscard]] std::int64_t of(std::int64_t k, std::int64_t i, std::int64_t j) const {
     return begin(k) + (layout.order == SMALLBATCH_ROW_MAJOR ? i * ld + j : i + j * ld);
@@ -76,10 +76,10 @@ struct Places {
   std::int64_t count, ld, stride, size;
 };
 
-/// Where (i, j) of a packed triangle lies, for those that it has.
+/// Place of (i, j) in a packed triangle, if the triangle has this element.
 std::int64_t packed_place(smallbatch_storage storage, smallbatch_order order, std::int64_t n, std::int64_t i,
                           std::int64_t j) {
-  std::int64_t place = 0;  // by going there
+  std::int64_t place = 0;  // found by counting
   const bool lower = storage == SMALLBATCH_PACKED_LOWER, by_rows = order == SMALLBATCH_ROW_MAJOR;
   for (std::int64_t slow = 0; slow < n; ++slow)
     for (std::int64_t fast = 0; fast < n; ++fast) {
@@ -99,7 +99,7 @@ bool is_stored(smallbatch_storage storage, std::int64_t i, std::int64_t j) {
   return storage == SMALLBATCH_LOWER || storage == SMALLBATCH_PACKED_LOWER ? i >= j : i <= j;
 }
 
-/// Systems with their solutions, and how they lie.
+/// Systems with their solutions, in one layout.
 template <class T>
 struct Problem {
   std::int64_t n = 5, nrhs = 1, count = 4;
@@ -165,7 +165,7 @@ class Systems : public PlaceTest {
     return array(std::move(to));
   }
 
-  /// Solves once at once, and once from factors, and compares with the chosen solutions.
+  /// Solves directly and from factors, and compares both with the chosen solutions.
   template <class T>
   void check_solutions(const Problem<T>& problem) {
     SCOPED_TRACE(name(problem));
@@ -244,7 +244,7 @@ class Systems : public PlaceTest {
           for (std::int64_t r = 0; r < nrhs; ++r) {
             const std::int64_t place = (problem.in_place ? b_places : x_places).of(k, i, r);
             is_solution[place] = true;
-            // With one matrix and one set of right-hand sides all solutions are the first.
+            // With one matrix and one set of right-hand sides, all solutions equal the first.
             const double expected = x[(problem.of_rhs(k) * n + i) * nrhs + r];
             ASSERT_LE(std::abs(static_cast<double>(found[place]) - expected), tolerance)
                 << "system " << k << " row " << i << " right-hand side " << r;
@@ -340,7 +340,7 @@ TEST_P(Systems, OfWhichThereIsOneNeedNoStride) {
 
 TEST_P(Systems, MayLieSideBySide) {
   for (const bool in_place : {false, true}) {
-    Problem<double> problem;  // element i of system k at i * count + k
+    Problem<double> problem;  // element i of system k lies at i * count + k
     problem.in_place = in_place;
     problem.of_b.ld = problem.of_x.ld = problem.count;
     problem.of_b.stride = problem.of_x.stride = 1;
@@ -363,7 +363,8 @@ TEST_P(Systems, MayShareAMatrixOrRightHandSides) {
       }
 }
 
-/// A A^-1 = I, whichever triangle is stored and wherever the inverse goes; both of its triangles are filled.
+/// Checks A A^-1 = I for any stored triangle and any place of the inverse. Both triangles of the inverse must be
+/// filled.
 TEST_P(Systems, AreInverted) {
   const std::int64_t n = 6, count = 3;
   const std::vector<double> a = whole_number_matrices(count, n, 4);
@@ -418,7 +419,7 @@ TEST_P(Systems, AreInverted) {
 TEST_P(Systems, HaveNumbersAboutA) {
   const std::int64_t n = 7, count = 3;
   std::vector<double> a = whole_number_matrices(count, n, 5);
-  a[(1 * n + 4) * n + 4] = -1;  // so that pivot 5 of the second is not positive
+  a[(1 * n + 4) * n + 4] = -1;  // pivot 5 of the second system is then not positive
   Problem<double> problem;
   problem.n = n;
   problem.count = count;
@@ -454,7 +455,7 @@ TEST_P(Systems, HaveNumbersAboutA) {
   for (const std::int64_t k : {0, 2}) {
     const auto expected = static_cast<double>(log_determinant(a.data() + k * n * n, n));
     EXPECT_NEAR(log.back()[k], expected, 1e-12);
-    EXPECT_GT(rcond.back()[k], 0.1);  // A is 4 n I, and a little
+    EXPECT_GT(rcond.back()[k], 0.1);  // A is 4 n I and a small remainder
     EXPECT_LE(rcond.back()[k], 1);
     EXPECT_GT(smallest.back()[k], 3 * n);
     EXPECT_LE(smallest.back()[k], 4 * n + 3);
@@ -464,7 +465,7 @@ TEST_P(Systems, HaveNumbersAboutA) {
 }
 
 TEST_P(Systems, OptionsReachTheSolver) {
-  // Semidefinite: the second pivot is 0, and is raised where options say so.
+  // The second pivot of this semidefinite matrix is 0. It is raised if the options say so.
   Array<double> a = array(std::vector<double>{1, 1, 1, 1}), b = array(std::vector<double>{2, 2});
   Array<double> x = array(std::vector<double>{-77, -77});
   Array<std::int32_t> info = array(std::vector<std::int32_t>{-99}), repaired = array(std::vector<std::int32_t>{-99});

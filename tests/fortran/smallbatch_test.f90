@@ -1,4 +1,4 @@
-! What the module offers in Fortran's own terms, against solutions that are chosen and sums that are written out.
+! The upper level of the Fortran module, against chosen solutions and sums that are written out here.
 program smallbatch_test
   use smallbatch
   implicit none
@@ -31,7 +31,7 @@ contains
     failures = failures + 1
   end subroutine
 
-  !> Symmetric, with a dominant diagonal, and different for each k.
+  !> Symmetric matrices with a dominant diagonal, different for each k.
   pure function matrix(n, k) result(a)
     integer, intent(in) :: n, k
     real(c_double) :: a(n, n)
@@ -61,7 +61,7 @@ contains
       upper(:, :, k) = a(:, :, k)
       do j = 1, n
         do i = j + 1, n
-          upper(i, j, k) = -huge(1d0)  ! which nobody reads
+          upper(i, j, k) = -huge(1d0)  ! no subroutine reads this
         end do
       end do
       do r = 1, nrhs
@@ -88,7 +88,7 @@ contains
       x(:, :, k) = chosen(:, :, k)
       x(sizes(k) + 1:, :, k) = 0
       cut(:, :, k) = matmul(a(:, :, k), x(:, :, k))
-      cut(sizes(k) + 1:, :, k) = huge(1d0)  ! which nobody reads
+      cut(sizes(k) + 1:, :, k) = huge(1d0)  ! no subroutine reads this
     end do
     inverse = 4711
     call smallbatch_solve_in_place(handle, a, cut, info, ierr, sizes=sizes)
@@ -139,7 +139,7 @@ contains
     do k = 1, count
       a(:, :, k) = real(matrix(n, k), c_float)
     end do
-    b(:, 1, :) = sum(a, 2)  ! of x = 1
+    b(:, 1, :) = sum(a, 2)  ! b for x = 1
     b(:, 2, :) = -2*b(:, 1, :)
     call smallbatch_solve(handle, a, b, x, info, ierr, uplo='L', rcond=rcond)
     call expect("solve, single", ierr == 0 .and. all(abs(x(:, 1, :) - 1) < 1e-5) .and. all(abs(x(:, 2, :) + 2) < 1e-5))
@@ -187,7 +187,7 @@ contains
     integer(c_int32_t) :: info
     integer :: i
     type(smallbatch_potential_options) :: options
-    real(c_double), parameter :: width(2) = [1.5d0, 2d0]  ! of a pair 2.5
+    real(c_double), parameter :: width(2) = [1.5d0, 2d0]  ! together 2.5 for the pair
     position = reshape([0, 0, 0, 3, 0, 0], [3, 2])
     charge = [1, -1]
     point = reshape([0, 4, 0, 3, 4, 0], [3, 2])

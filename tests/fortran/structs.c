@@ -1,5 +1,5 @@
-/* Structs as C lays them out: member k of each, counted from 1, is k, so that Fortran sees whether its own members lie
- * at the same places. */
+/* Structs in C's layout. Member k of each struct, counted from 1, holds k. Fortran then checks that its own members lie
+ * at equal places. */
 #include "c/smallbatch.h"
 
 static void* place(int k) { return (void*)(intptr_t)k; }

@@ -1,4 +1,5 @@
-! Every struct of smallbatch.h is laid out in Fortran as in C: structs.c fills their members, which are read here.
+! Every struct of smallbatch.h has equal layouts in Fortran and in C. The file structs.c fills the members, and this
+! test reads them.
 program structs_test
   use smallbatch
   implicit none

@@ -1,4 +1,4 @@
-// Signals, their visibilities, and the truth about them, for tests that run over all implementations of Correlator.
+// Signals, their visibilities and the truth about them, for tests over all implementations of Correlator.
 #pragma once
 
 #include <cmath>
@@ -17,12 +17,12 @@ namespace smallbatch::testing {
 inline constexpr SampleType all_sample_types[] = {SampleType::complex_float32, SampleType::complex_int8,
                                                   SampleType::complex_int4};
 
-/// A signal that is set sample by sample.
+/// A signal with samples that are set one by one.
 struct Signal {
   SampleType type;
   std::int64_t channels, times, inputs, integrate;
   std::vector<std::byte> bytes;
-  std::vector<std::uint8_t> flag;  // empty: none is
+  std::vector<std::uint8_t> flag;  // empty: no flags
 
   Signal(SampleType of, std::int64_t channel_count, std::int64_t time_count, std::int64_t input_count,
          std::int64_t together = 1 << 30)
@@ -75,7 +75,7 @@ struct Signal {
   }
 };
 
-/// Over the whole range of the type; float32 in (-1, 1).
+/// Random samples over the whole range of the type; float32 in (-1, 1).
 inline void fill_at_random(Signal& signal, unsigned seed) {
   std::mt19937 random(seed);
   std::uniform_real_distribution<double> real(-1, 1);
@@ -90,7 +90,7 @@ inline void fill_at_random(Signal& signal, unsigned seed) {
       }
 }
 
-/// What a correlator made of a signal.
+/// Results of a correlator for a signal.
 struct Visibilities {
   std::int64_t channels, inputs;
   SumType type;
@@ -101,7 +101,7 @@ struct Visibilities {
                                    std::int64_t j) const {
     return (integration * channels + channel) * baselines_of(inputs) + baseline_of(i, j);
   }
-  /// (Integers of these tests are below 2^53.)
+  /// Integers of these tests are below 2^53.
   [[nodiscard]] std::complex<double> at(std::int64_t integration, std::int64_t channel, std::int64_t i,
                                         std::int64_t j) const {
     const std::int64_t baseline = place(integration, channel, i, j);
@@ -137,7 +137,7 @@ inline Visibilities correlate(Correlator& correlator, const Signal& signal) {
   return correlate(correlator, signal, sum_type_of(signal));
 }
 
-/// The sum in long double, which holds sums of integers exactly; and the bound of physics/correlation.hpp.
+/// True sum in long double, which holds sums of integers exactly, with the bound of physics/correlation.hpp.
 struct VisibilityTruth {
   long double re = 0, im = 0;
   std::int32_t weight = 0;
@@ -163,8 +163,7 @@ inline VisibilityTruth truth(const Signal& signal, std::int64_t integration, std
   return sum;
 }
 
-/// Of everything that a correlator made of a signal: integers and weights are right to the bit, float32 within its
-/// bound.
+/// Checks all results of a correlator. Integers and weights must be right to the bit, and float32 within its bound.
 inline Comparison compare_with_truth(const Visibilities& got, const Signal& signal) {
   Comparison found;
   for (std::int64_t integration = 0; integration < signal.batch().integrations(); ++integration)

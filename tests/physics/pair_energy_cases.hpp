@@ -1,4 +1,4 @@
-// What the tests of pair energies share: the fixture, problems, and the truth, a direct sum in long double.
+// Common parts of the tests of pair energies: the fixture, problems, and the truth, a direct sum in long double.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ inline PairEnergyBlock block_of(const std::vector<Problem>& problems, bool in_gr
     block.offset.push_back(static_cast<std::int64_t>(block.charge.size()));
   }
   block.resize_results(per_charge);
-  // What no sum gives, so that an energy that was never written shows.
+  // A number that no sum gives. It shows energies that were never written.
   std::fill(block.info.begin(), block.info.end(), -99);
   std::fill(block.energy.begin(), block.energy.end(), -12345);
   std::fill(block.energy_per_charge.begin(), block.energy_per_charge.end(), -12345);
@@ -40,7 +40,7 @@ class PairEnergyTest : public BackendTest {
     BackendTest::SetUp();
     if (!IsSkipped()) backend_of_pairs_ = make_pair_energy(backend_);
   }
-  /// In groups where some problem has them.
+  /// Evaluates the energies of problems, in groups if any problem has groups.
   PairEnergyBlock evaluate(const std::vector<Problem>& problems, const PairEnergyOptions& options = {},
                            bool per_charge = true) {
     const bool in_groups =
@@ -111,7 +111,7 @@ inline Comparison compare_with_truth(const PairEnergyBlock& block, const std::ve
   return found;
 }
 
-/// Random charges, some of which are 0, in groups 0, 1 and 2 where they are wanted.
+/// Random charges, some of which are 0; in groups 0, 1 and 2 if these are wanted.
 inline Problem some_charges(std::uint64_t seed, std::int64_t count, bool in_groups, double shift = 0) {
   Problem problem = random_problem(seed, count, 12);
   for (double& coordinate : problem.position) coordinate += shift;

@@ -1,4 +1,4 @@
-// A function of two atoms, as the tests of sums over pairs call it on the host and on the device.
+// A function of two atoms for the tests of sums over pairs, on the host and on the device.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,7 @@ struct Atom {
   float x, y, z;
 };
 
-/// 4 (r^-12 - r^-6). (nvcc compiles it for the device through
-/// --expt-relaxed-constexpr.)
+/// Returns 4 (r^-12 - r^-6). nvcc compiles this function for the device through --expt-relaxed-constexpr.
 struct LennardJones {
   constexpr float operator()(const Atom& a, const Atom& b) const {
     const float dx = a.x - b.x, dy = a.y - b.y, dz = a.z - b.z;

@@ -1,4 +1,4 @@
-// Sums over two arrays by functions of two elements, on the host. Truths: sums by hand and in long double.
+// Sums over all pairs of two arrays on the host. Truths: sums by hand and in long double.
 #include "physics/pair_sum.hpp"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ TEST(PairSum, EveryPairCountsOnce) {
       std::vector<std::int64_t> a(static_cast<std::size_t>(rows)), b(static_cast<std::size_t>(columns));
       std::iota(a.begin(), a.end(), 1);
       std::iota(b.begin(), b.end(), 1);
-      // Integers, which no order of additions rounds.
+      // No order of additions rounds integers.
       const double sum = pair_sum_on_host(a.data(), rows, b.data(), columns, [](std::int64_t x, std::int64_t y) {
         return static_cast<double>(x * 3 + y);
       });

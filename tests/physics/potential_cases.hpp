@@ -1,4 +1,4 @@
-// What the tests of potentials share: problems as plain values, and the truth, a direct sum in long double.
+// Common parts of the tests of potentials: problems as plain values, and the truth, a direct sum in long double.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -51,13 +51,13 @@ inline Problem random_problem(std::uint64_t seed, std::int64_t charges, double e
   return problem;
 }
 
-/// Points in the box of random_problem and some way around it.
+/// Random points in the box of random_problem() and around it.
 inline void add_random_points(Problem& problem, std::uint64_t seed, std::int64_t points, double edge) {
   const ChargeSet set = random_charges(seed, 1, {points, {-3, 0, -5}, {edge + 4, edge + 4, edge + 4}, false});
   problem.points.insert(problem.points.end(), set.position.begin(), set.position.end());
 }
 
-/// Which targets: a lattice of this shape, each problem's points, or its charges.
+/// Targets: a lattice of this shape, each problem's points, or its charges.
 struct Where {
   TargetKind kind = TargetKind::lattice;
   LatticeShape shape;
@@ -84,7 +84,7 @@ inline Problem rock_salt_problem(int half_edge, double distance) {
   return problem;
 }
 
-/// 4000 charges, 5 e together, spread evenly over the sphere of radius 1 about the origin.
+/// 4000 charges, together 5 e, spread evenly over the sphere of radius 1 about the origin.
 inline Problem uniform_shell() {
   constexpr int count = 4000;
   Problem problem;
@@ -96,8 +96,8 @@ inline Problem uniform_shell() {
   return problem;
 }
 
-/// Problems side by side, as evaluate takes them. A charge and a point of NaN lie before the first problem's and after
-/// the last's: nobody may read them.
+/// Problems in the arrays that evaluate() takes. A charge and a point of NaN lie before the first problem and after the
+/// last problem: no code may read them.
 struct Batch {
   std::vector<std::int64_t> offset{1}, point_offset{1};
   std::vector<double> position{NAN, NAN, NAN}, charge{NAN}, origin, spacing, point{NAN, NAN, NAN}, width{NAN};
@@ -148,10 +148,10 @@ template <class T>
 struct Answer {
   std::vector<T> potential;
   std::vector<std::int32_t> info;
-  std::vector<T> field;                   ///< empty where it was not wanted
+  std::vector<T> field;                   ///< empty if it was not wanted
   std::vector<PotentialSummary> summary;  ///< one per plane, or per problem
   std::vector<double> energy;
-  std::vector<std::int64_t> begin;  ///< (count + 1), of each problem's values
+  std::vector<std::int64_t> begin;  ///< (count + 1), where each problem's values begin
 
   [[nodiscard]] std::vector<T> potential_of(std::size_t problem) const {
     return {potential.begin() + begin[problem], potential.begin() + begin[problem + 1]};
@@ -168,7 +168,7 @@ struct Answer {
 
 enum class Wanted { potential, everything };
 
-/// Values no sum gives, so that a target that was never written shows.
+/// Values that no sum gives. They show targets that were never written.
 template <class T>
 Answer<T> evaluate(Potential& backend, const Batch& batch, const PotentialOptions& options, std::int64_t first_plane,
                    std::int64_t plane_count, Wanted wanted = Wanted::potential) {
@@ -212,7 +212,7 @@ Answer<T> evaluate_everything(Potential& backend, const Where& where, const std:
 using Vector = std::array<long double, 3>;
 inline long double norm(const Vector& v) { return std::sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]); }
 
-/// From charge i to a target.
+/// Displacement from charge i to a target.
 inline Vector displacement(const Problem& problem, const Where& where, std::int64_t target, std::size_t i) {
   const std::array<std::int64_t, 3> index{target % where.shape.nx, target / where.shape.nx % where.shape.ny,
                                           target / where.shape.plane_points()};
@@ -228,8 +228,7 @@ inline Vector displacement(const Problem& problem, const Where& where, std::int6
   return d;
 }
 
-/// The largest distance from the origin (a lattice's own, or the first target) of a target or a charge that is not
-/// zero.
+/// Largest distance of a target or of a charge other than 0 from the origin (the lattice's origin or the first target).
 inline long double extent(const Problem& problem, const Where& where) {
   const bool on_lattice = where.kind == TargetKind::lattice;
   const std::vector<double>& targets = where.kind == at_points ? problem.points : problem.position;
@@ -251,7 +250,7 @@ inline long double extent(const Problem& problem, const Where& where) {
   return largest;
 }
 
-/// How near a charge lies on a target; 0 where nothing is singular.
+/// Distance within which a charge lies on a target; 0 if nothing is singular.
 inline double singular_distance(const Problem& problem, const Where& where, const PotentialOptions& options) {
   if (options.softening > 0) return 0;
   return where.kind == TargetKind::lattice ? 1e-6 * *std::min_element(problem.spacing.begin(), problem.spacing.end())
@@ -309,7 +308,7 @@ Truth truth(const Problem& problem, const Where& where, std::int64_t target, con
   return result;
 }
 
-/// Charges that are not zero on a lattice point, or targets on such a charge.
+/// Number of charges other than 0 on a lattice point, or of targets on such a charge.
 inline std::int32_t true_info(const Problem& problem, const Where& where, const PotentialOptions& options) {
   const double on_target = singular_distance(problem, where, options);
   std::vector<bool> charge_on(problem.charge.size());
@@ -328,7 +327,7 @@ inline std::int32_t true_info(const Problem& problem, const Where& where, const 
   return static_cast<std::int32_t>(std::count(charge_on.begin(), charge_on.end(), true));
 }
 
-/// Every target of problem `which` against the truth: the potential, and the field where there is one.
+/// Compares every target of problem `which` with the truth: the potential, and the field if there is one.
 template <class T>
 Comparison compare_with_truth(const Answer<T>& answer, const Problem& problem, const Where& where,
                               const PotentialOptions& options = {}, std::int64_t which = 0) {
@@ -358,13 +357,13 @@ inline void expect_agrees(const Comparison& found, std::source_location where = 
                              << found.worst_index << ", line " << where.line();
 }
 
-/// Also of structs without gaps, such as PotentialSummary.
+/// Whether two arrays have the same bits. Elements may be structs without gaps, such as PotentialSummary.
 template <class T>
 bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
   return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
 }
 
-/// body(T{}) for both precisions.
+/// Calls body(T{}) for both precisions.
 template <class Body>
 void for_both_precisions(Body body) {
   body(float{});

@@ -1,6 +1,6 @@
-// Systems of charges with potential and field at every charge, from the ScaFaCoS project's tests (open boundaries,
-// direct summation). The files are theirs: these tests run where SMALLBATCH_REFERENCE_DATA names the directory that
-// holds <name>.xml.gz, and skip elsewhere.
+// Systems of charges with potential and field at every charge, from the tests of the ScaFaCoS project (open boundaries,
+// direct summation). The tests need the project's files. SMALLBATCH_REFERENCE_DATA names the directory with
+// <name>.xml.gz; without it the tests are skipped.
 #include <gtest/gtest.h>
 #include <zlib.h>
 
@@ -20,7 +20,7 @@ struct ReferenceSystem {
   std::vector<double> potential, field;
 };
 
-/// One line per <particle position="x y z" q="q" potential="v" field="ex ey ez"/>.
+/// A file has one line per <particle position="x y z" q="q" potential="v" field="ex ey ez"/>.
 ReferenceSystem read_system(const std::string& path) {
   ReferenceSystem system;
   const std::unique_ptr<gzFile_s, int (*)(gzFile)> file(gzopen(path.c_str(), "rb"), gzclose);
@@ -69,7 +69,7 @@ class ScafacosTest : public PotentialBackendTest {
       const double relative = sizeof(T) == 4 ? 0x1p-22 : 0x1p-51;
       Comparison potential, field;
       for (std::size_t i = 0; i < file.charges; ++i) {
-        // The bounds of physics/potential.hpp, and 1e-13 for the reference's own rounding.
+        // Tolerance: the bounds of physics/potential.hpp, and 1e-13 for the reference's own rounding.
         double bound = 0, field_bound = 0, magnitude = 0, field_magnitude = 0;
         for (std::size_t j = 0; j < file.charges; ++j) {
           if (i == j) continue;
@@ -95,7 +95,7 @@ class ScafacosTest : public PotentialBackendTest {
     });
   }
 
-  /// Of all pairs, and of each charge's: q_i V_i / 2 of the file.
+  /// Energies of all pairs, and of each charge's pairs: q_i V_i / 2 of the file.
   void expect_pair_energies(const ReferenceFile& file) {
     const ReferenceSystem system = read_system(directory_ + "/" + file.name + ".xml.gz");
     ASSERT_EQ(system.problem.charge.size(), file.charges) << "in " << directory_ << '/' << file.name << ".xml.gz";
@@ -117,7 +117,7 @@ class ScafacosTest : public PotentialBackendTest {
       double sum = 0, own_error = 0;
       for (std::size_t i = 0; i < file.charges; ++i) {
         const double half = system.problem.charge[i] * system.potential[i] / 2;
-        // The bound, and 1e-13 of what it is a part of for the reference's own rounding.
+        // Tolerance: the bound, and 1e-13 of the sum of magnitudes for the reference's own rounding.
         const double rounding = 1e-13 * bounds.charge_bounds[i] / part;
         found.add(error_over_bound(of_charge[i], half, bounds.charge_bounds[i] + rounding),
                   static_cast<std::int64_t>(i));

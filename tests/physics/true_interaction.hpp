@@ -1,4 +1,4 @@
-// How a charge acts on a target, in long double and by formulas of the tests' own.
+// True action of a charge on a target, in long double, by formulas of the tests.
 #pragma once
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 
 namespace smallbatch::testing {
 
-/// g = value/m and -g' = slope/m^2 r/m, without a cut-off, and what multiplies the bounds of point charges at m.
+/// g = value/m and -g' = slope/m^2 r/m, without a cut-off, and the factors of the bounds of point charges at m.
 struct TrueAction {
   long double m, value = 1, slope = 1, value_bound = 1, slope_bound = 1;
 };
@@ -26,7 +26,7 @@ inline TrueAction true_action(long double r, long double softening, long double 
   if (t > 0.3L) {
     value = std::erf(t) / t;
     slope = (value - two_per_root_pi * std::exp(-t * t)) / (t * t);
-  } else {  // Taylor's
+  } else {  // Taylor series
     long double power = two_per_root_pi;
     for (int n = 1; n < 20; ++n) {
       power *= -t * t / n;
@@ -37,7 +37,7 @@ inline TrueAction true_action(long double r, long double softening, long double 
   const long double lengths = m / (std::sqrt(2.0L) * width);
   return {m, value * lengths, slope * lengths * lengths * lengths, 2, 2};
 }
-/// What comes to the bounds of a screened charge, times f.
+/// Amount that is added to the bounds of a screened charge, times f.
 inline long double true_least(long double screening_length, bool single) {
   return screening_length > 0 ? single ? 0x1p-110L : 0x1p-1000L : 0;
 }

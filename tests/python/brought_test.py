@@ -1,5 +1,5 @@
-"""Arrays that are more than their numbers: with units, masks, gradients, other types and orders. They are read as what they
-say, or refused in a sentence, and never as their bare numbers."""
+"""Arrays that have more than numbers: units, masks, gradients, other types and orders. The package reads them with their
+meaning, or refuses them in a sentence. It never reads the bare numbers."""
 
 import sys
 import types
@@ -18,7 +18,7 @@ POINTS = np.array([[1.0, 1, 1], [-1.0, 2, 0]])
 
 
 class Speaking:
-    """A quantity, by what is asked of it alone: numbers, a unit, and a way to have them in another one."""
+    """A quantity with only what the package uses: numbers, a unit, and a conversion to another unit."""
 
     def __init__(self, array, unit):
         self.array, self.name = np.asarray(array), unit
@@ -31,7 +31,7 @@ class Speaking:
         return self.array * LENGTHS[self.name]
 
     def __array__(self, *arguments, **named):
-        return self.array  # what NumPy makes of it: its numbers, without a word
+        return self.array  # NumPy takes the numbers and drops the unit
 
     def __len__(self):
         return len(self.array)
@@ -152,7 +152,7 @@ def test_results_without_units_are_not_made_of_quantities(quantity):
     with pytest.raises(TypeError, match="the unit of signal is"):
         smallbatch.correlate(quantity(np.ones((2, 1), np.complex64), "nm"))
     with pytest.raises(TypeError, match="the unit of positions is"):
-        smallbatch.potential(quantity(np.ones((2, 4)), "nm"))  # of x, y, z and charge
+        smallbatch.potential(quantity(np.ones((2, 4)), "nm"))  # x, y, z and charge
 
 
 @pytest.mark.parametrize("name", ["A", "b", "sizes", "positions", "charges", "points", "groups", "offsets", "origin", "signal",
@@ -192,7 +192,7 @@ def test_masked_numbers_are_never_read(name, wrap):
                 value = [np.ma.MaskedArray(row, mask[k]) for k, row in enumerate(values)]
         if wrap == "in xarray":
             if masked:
-                continue  # which makes NaN of them
+                continue  # it turns masked numbers into NaN
             value = pytest.importorskip("xarray").DataArray(value.filled())
         if masked:
             with pytest.raises(TypeError, match=f"{name} has a mask, and 1 masked"):
@@ -202,7 +202,7 @@ def test_masked_numbers_are_never_read(name, wrap):
 
 
 class Tensor:
-    """What PyTorch's are asked for, around an array."""
+    """An array with the attributes that the package reads from tensors of PyTorch."""
 
     layout, requires_grad, is_sparse, is_quantized = "torch.strided", False, False, False
 
@@ -234,7 +234,7 @@ class Tensor:
         return self.array
 
     def __dlpack__(self, **arguments):
-        return self.array.__dlpack__(**arguments)  # without a word of the bits
+        return self.array.__dlpack__(**arguments)  # DLPack does not carry the bits
 
     def __dlpack_device__(self):
         return self.array.__dlpack_device__()
@@ -298,7 +298,7 @@ def test_no_gradient_is_required_where_none_is_recorded(tensor, monkeypatch):
 
 
 class Nowhere:
-    """Of a library that cannot say where its array lies."""
+    """An array of a library that cannot say where the array lies."""
 
     def __dlpack__(self, **arguments):
         raise BufferError("no")

@@ -18,7 +18,7 @@ def charges(seed, *shape):
 
 
 def sums(position, charge, points, apart=0):
-    """V, E and sum |q| / r of one problem at points (..., 3), in e/angstrom; charges nearer than `apart` left out."""
+    """V, E and sum |q| / r of one problem at points (..., 3), in e/angstrom, without charges nearer than `apart`."""
     away = points[..., None, :].astype(L) - position.astype(L)
     r = np.sqrt((away**2).sum(axis=-1))
     near = r < apart

@@ -1,4 +1,4 @@
-"""The Python package of the build, or whichever Python finds; and arrays of every library that can be had."""
+"""The Python package of the build, or the one that Python finds, and arrays of every library that is installed."""
 
 import os
 import sys
@@ -11,7 +11,7 @@ if "SMALLBATCH_PACKAGE" in os.environ:
 
 
 class Exported:
-    """An array that speaks DLPack, and nothing else."""
+    """An array with DLPack and nothing else."""
 
     def __init__(self, array):
         self.array = array
@@ -37,6 +37,6 @@ def of_torch(array):
 @pytest.fixture(params=[("NumPy", np.asarray), ("DLPack", Exported), ("JAX", of_jax), ("PyTorch", of_torch)],
                 ids=lambda param: param[0])
 def library(request):
-    """A maker of one library's arrays, and the type that results are to have."""
+    """A function that makes arrays of one library, and the type that results must have."""
     name, make = request.param
     return make, np.ndarray if name in ("NumPy", "DLPack") else type(make(np.zeros(1)))

@@ -1,4 +1,4 @@
-"""examples/charge_equilibration in Python gives what its C++ program gives, which tests/examples has against others."""
+"""examples/charge_equilibration in Python agrees with its C++ program. tests/examples compares that with other programs."""
 
 import csv
 import os

@@ -1,4 +1,4 @@
-"""Arrays of JAX without float64 on the host, and on a GPU. Skipped without JAX, and of GPUs without one of its."""
+"""Arrays of JAX without float64 on the host, and on a GPU. Skipped without JAX; GPU tests are skipped without its GPU."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ def on_host():
 
 
 def test_no_digit_of_a_result_on_the_host_is_lost(x64, on_host):
-    signal = jax.numpy.full((1 << 17, 1, 2), -128, "int8")  # whose sum takes more than 32 bits
+    signal = jax.numpy.full((1 << 17, 1, 2), -128, "int8")  # the sum needs more than 32 bits
     a = jax.numpy.asarray(np.array([[4, 2], [2, 2]], np.float32))
     pair = [[0.0, 0, 0], [2.0, 0, 0]]
     charges = jax.numpy.asarray(np.array([1, -1], np.float32))
@@ -58,7 +58,7 @@ def test_solutions_are_where_the_systems_are(x64):
     a = spd(np.random.default_rng(1), 1000, 24, dtype)
     x = np.random.default_rng(2).uniform(-1, 1, (1000, 24)).astype(dtype)
     on_gpu, b = jax.device_put(a, gpu), jax.device_put(np.einsum("kij,kj->ki", a, x), gpu)
-    for _ in range(10):  # with work of JAX's before and behind
+    for _ in range(10):  # with work of JAX before and after
         found = smallbatch.solve(on_gpu * 1, b * 1, numbers=["rcond"])
         assert found.x.devices() == {gpu} and found.x.dtype == dtype
         assert float(abs(found.x - x).max()) < (1e-12 if x64 else 1e-4) and bool(found.ok.all())
@@ -67,7 +67,7 @@ def test_solutions_are_where_the_systems_are(x64):
 
 @needs_gpu
 def test_results_of_every_layout_are_there(x64):
-    """Vectors, and right-hand sides by columns, of which an array of JAX's is no view."""
+    """Vectors, and right-hand sides by columns, which an array of JAX cannot view."""
     a = jax.device_put(np.broadcast_to(2 * np.eye(3, dtype=np.float32), (100, 3, 3)), gpu)
     b = jax.device_put(np.ones((100, 3), np.float32), gpu)
     for _ in range(100):

@@ -1,4 +1,4 @@
-"""The package as such: examples in its docstrings, types, and that nothing public is undocumented."""
+"""The package itself: examples in its docstrings, types, and documentation of everything public."""
 
 import doctest
 import importlib.util
@@ -64,7 +64,7 @@ def test_types_are_checked(tmp_path):
 
 
 def test_types_of_results_are_those_of_what_was_brought(tmp_path):
-    """NumPy's of lists and of what NumPy makes an array of; else the library's, whose arrays say where they lie."""
+    """NumPy arrays for lists and for what NumPy turns into an array; otherwise arrays of the input's library."""
     calls = ["solve({}, [1]).x", "inverse({}).x", "log_determinant({}).log_determinant", "factor({}).solve([1]).x",
              "factor({}).packed", "solve({}, [1], numbers=['rcond']).raise_for_status().rcond", "potential({}, [1]).potential",
              "field({}, [1], unit='volt').field", "pair_energy({}, [1]).energy", "correlate({}).visibility", "correlate({}).ok"]
@@ -105,7 +105,7 @@ def test_the_page_shows_the_example():
 
 
 def test_handles_are_as_many_as_backends():
-    """Each holds memory and threads of its own, which are to be no more for calls with more numbers of threads."""
+    """Each handle holds memory and threads. Calls with many numbers of threads must not make more handles."""
     def count():
         for threads in (1, 2, 3, 0, 2):
             for backend in ("cpu", "reference"):

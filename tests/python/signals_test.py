@@ -1,4 +1,4 @@
-"""correlate against sums in NumPy, of integers exactly."""
+"""correlate against sums in NumPy; sums of integers are compared exactly."""
 
 import numpy as np
 import pytest

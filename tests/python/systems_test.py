@@ -9,11 +9,11 @@ import pytest
 import smallbatch
 from tests.problems import packed, spd
 
-TOLERANCE = {np.float32: 1e-4, np.float64: 1e-12}  # of well-conditioned systems
+TOLERANCE = {np.float32: 1e-4, np.float64: 1e-12}  # for well-conditioned systems
 
 
 def chosen(seed, batch, n, nrhs=None, dtype=np.float64):
-    """A, b and the x that b was made of, in twice the digits."""
+    """A, b and the x from which b was made, in twice the precision."""
     rng = np.random.default_rng(seed)
     a = spd(rng, int(np.prod(batch)), n, dtype).reshape(*batch, n, n)
     x = rng.uniform(-1, 1, (*batch, n, nrhs or 1))
@@ -48,7 +48,7 @@ def test_leading_axes_broadcast_as_those_of_numpy(batch, of_b):
 
 
 def spaced(array, *steps):
-    """The same numbers in an array of which they are every steps[k]-th along axis k."""
+    """Equal numbers as a view of a larger array: every steps[k]-th along axis k."""
     wide = np.full([size * step for size, step in zip(array.shape, steps)], np.nan, array.dtype)
     inside = wide[tuple(slice(None, None, step) for step in steps)]
     inside[...] = array
@@ -89,7 +89,7 @@ def test_batches_with_gaps_and_overlaps():
     a, b, x = chosen(15, (4, 6), 5)
     for part in (np.s_[:, :3], np.s_[::2, 1:5], np.s_[:, ::-1], np.s_[0, ::-1], np.s_[1:, 2]):
         assert np.allclose(smallbatch.solve(a[part], b[part]).x, x[part])
-    windows = np.lib.stride_tricks.sliding_window_view(np.arange(1.0, 12.0), 5)  # each a number further
+    windows = np.lib.stride_tricks.sliding_window_view(np.arange(1.0, 12.0), 5)  # each window begins one number later
     assert np.allclose(smallbatch.solve(a[0, 0], windows[:, :, None]).x[..., 0], np.linalg.solve(a[0, 0], windows.T).T)
 
 

@@ -189,9 +189,9 @@ def test_devices_are_not_mixed(device):
 
 @pytest.mark.parametrize("device", DEVICES[1:])
 def test_calls_run_on_the_current_stream_in_its_order(device):
-    """What made the arrays is slow and on the same stream; nobody waits in between."""
+    """The work that makes the arrays is slow and on the same stream, and no call waits in between."""
     a, b, x = systems(device, (1000,), 32)
-    smallbatch.solve(a, b)  # loads what it needs
+    smallbatch.solve(a, b)  # loads the kernels
     torch.cuda.synchronize()
     stream = torch.cuda.Stream()
     with torch.cuda.stream(stream):

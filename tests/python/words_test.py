@@ -1,5 +1,5 @@
-"""Arguments that are no arrays: what files, the command line and others call them, and what is said of those that make no
-sense."""
+"""Arguments other than arrays: the names that files, the command line and other libraries use, and messages about
+arguments that are not valid."""
 
 import inspect
 
@@ -144,7 +144,7 @@ def test_whole_numbers_take_the_type_of_what_is_beside_them(dtype, other):
     ((2, 1, 0, 0), (3, 0, 2)), ((0, 0, 0), (0, 0)), ((2, 2), (2, 0)), ((3, 2, 2), (3, 2, 0)), ((3, 2, 2), (2, 0)),
     ((0, 2, 2), (0, 2, 0)), ((0, 2, 2), (0, 2))])
 def test_systems_without_numbers(a, b, dtype):
-    """As NumPy has them; of b what has one axis, or A's shape without the last one, is vectors here."""
+    """Right-hand sides as in NumPy. b holds vectors if it has one axis, or A's shape without the last axis."""
     left, right = np.zeros(a, dtype) + np.eye(a[-1], dtype=dtype), np.ones(b, dtype)
     vectors = len(b) == 1 or b == a[:-1]
     expected = np.linalg.solve(left, right[..., None] if vectors else right)
@@ -182,7 +182,7 @@ def test_a_is_looked_at_where_nothing_is_asked_of_it():
 @pytest.mark.parametrize("n", [1, 3, 6, 10, 15, 21, 28, 36])
 @pytest.mark.parametrize("call", [smallbatch.inverse, smallbatch.log_determinant, smallbatch.factor])
 def test_one_matrix_is_one_matrix(call, n):
-    """Also where n is m (m + 1) / 2; read as n packed triangles it is only if it is not symmetric."""
+    """A square matrix with n = m (m + 1) / 2 is read as n packed triangles only if it is not symmetric."""
     a = np.eye(n) * 4 + 1
     rows = {smallbatch.inverse: "x", smallbatch.factor: "packed"}.get(call, "log_determinant")
     for given in (dict(A=a), dict(A=a, packed=False), dict(A=a, storage="dense")):

@@ -1,5 +1,5 @@
-// What pair energies make of charges on one place, of very near ones, of numbers that are none or leave their range,
-// and of calls that are wrong.
+// Pair energies of charges on one place and of very near charges. Numbers that are not finite or leave their range, and
+// invalid calls.
 #include <gtest/gtest.h>
 
 #include "core/error.hpp"
@@ -15,7 +15,7 @@ TEST_P(PairEnergyRange, PairsTooNearForSinglePrecisionAreSummedInDouble) {
   for (const bool in_groups : {false, true})
     for (const double apart : {0.9e-5, 3e-4, 7e-4}) {
       Problem problem = some_charges(961, 300, in_groups, 2000);
-      for (double& q : problem.charge) q *= 1e-4;                           // so that the pair outweighs them
+      for (double& q : problem.charge) q *= 1e-4;                           // the pair then outweighs them
       problem.position[0] = problem.position[1] = problem.position[2] = 0;  // an extent of 3500 angstrom
       const double x = problem.position[3 * 150] + 0x1p-20, y = 2001, z = 2002;
       problem.add(x, y, z, 1);
@@ -35,7 +35,7 @@ TEST_P(PairEnergyRange, PairsTooNearForSinglePrecisionAreSummedInDouble) {
 TEST_P(PairEnergyRange, PairsOnOnePlaceDecideWhereOthersLeaveTheRange) {
   for (const bool in_groups : {false, true})
     for (const double sign : {1.0, -1.0}) {
-      Problem problem;  // on one place a pair of `sign`, and one of the other sign whose energy overflows
+      Problem problem;  // a pair of `sign` on one place, and a pair of the other sign with an energy that overflows
       problem.add(0, 0, 0, 1e14);
       problem.add(0, 0, 0, sign * 1e14);
       problem.add(1, 0, 0, 1e14);
@@ -126,7 +126,7 @@ TEST_P(PairEnergyRange, TheRangeOfInputsIsThePrecisions) {
 }
 
 TEST_P(PairEnergyRange, LargeNumbersInSinglePrecision) {
-  Problem problem;  // far apart, strong, weak
+  Problem problem;  // two charges far apart, one strong and one weak
   problem.add(0, 0, 0, 1e15);
   problem.add(1e15, 0, 0, 1e15);
   problem.add(0, 1e14, 0, -1e-15);
@@ -134,7 +134,7 @@ TEST_P(PairEnergyRange, LargeNumbersInSinglePrecision) {
   expect_agrees(compare_with_truth(evaluate({problem}, options), {problem}, options));
   for (const double softening : {1e-150, 1e-12, 1e12, 1e150})
     for (const double cutoff : {0.0, 1e-200, 1e-12, 1e200}) {
-      if (cutoff > 0 && cutoff < 1e-12) continue;  // of which the bound says nothing
+      if (cutoff > 0 && cutoff < 1e-12) continue;  // the bound does not cover such a cut-off
       const PairEnergyOptions unusual{Singular::infinite, ScalarType::float32, 1, softening, cutoff};
       expect_agrees(compare_with_truth(evaluate({problem}, unusual), {problem}, unusual));
     }
@@ -154,7 +154,7 @@ TEST_P(PairEnergyRange, WhatLeavesTheRangeIsAnInfinity) {
   EXPECT_EQ(beyond.energy[0], -infinity);
   EXPECT_EQ(beyond.energy_per_charge[0], -infinity);
   EXPECT_TRUE(std::isfinite(beyond.energy_per_charge[2]));
-  // The sum is far beyond double's range, the energy is not.
+  // The sum is far beyond the range of double, but the energy is not.
   const PairEnergyBlock softened = evaluate({problem}, {Singular::infinite, ScalarType::float64, 1e-200, 1e-150});
   EXPECT_EQ(softened.info[0], 0);
   EXPECT_NEAR(softened.energy[0] / -2e100, 1, 1e-14);
@@ -180,7 +180,7 @@ TEST_P(PairEnergyRange, ProblemsWithoutPairsHaveNone) {
 
 TEST_P(PairEnergyRange, OffsetsNeedNotBeginAtZero) {
   const Problem problem = some_charges(991, 70, true);
-  const Batch batch(at_charges, {problem});  // between charges of NaN
+  const Batch batch(at_charges, {problem});  // lies between charges of NaN
   double energy = 0;
   std::int32_t info = -99;
   std::vector<double> of_charges(70, -12345);

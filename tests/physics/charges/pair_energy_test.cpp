@@ -112,7 +112,7 @@ TEST_P(PairEnergies, RockSaltGivesMadelungsConstant) {
 
 TEST_P(PairEnergies, DipolesAttractAsTheirMomentsSay) {
   constexpr double d = 1e-3,
-                   r = 4;  // side by side along z, moments of 1 along z and x: p.p' / r^3 - 3 (p.r)(p'.r) / r^5
+                   r = 4;  // side by side along z, with moments of 1 along z and x: p.p' / r^3 - 3 (p.r)(p'.r) / r^5
   for (const auto& [x, z, expected] : {std::tuple{0.0, 1.0, -2 / 64.0}, {1.0, 0.0, 0.0}, {0.6, 0.8, -1.6 / 64}}) {
     Problem problem;
     problem.add(0, 0, d / 2, 1 / d, 1);
@@ -132,7 +132,7 @@ TEST_P(PairEnergies, BitsDependOnTheProblemAlone) {
       for (std::size_t p = 0; p < problems.size(); ++p) {
         const PairEnergyBlock alone = evaluate({problems[p]}, options);
         const PairEnergyBlock without = evaluate({problems[p]}, options, false);
-        if (in_groups && problems[p].group.empty()) continue;  // alone it is not in groups
+        if (in_groups && problems[p].group.empty()) continue;  // without other problems it has no groups
         EXPECT_TRUE(same_bits(alone.energy, {together.energy[p]})) << p;
         EXPECT_TRUE(same_bits(alone.energy, without.energy)) << p;
         EXPECT_TRUE(same_bits(std::vector<double>(alone.energy_per_charge.begin(), alone.energy_per_charge.end()),

@@ -1,5 +1,5 @@
 // The field E = -grad V. Truths: closed forms, the laws of electrostatics, differences of V, and a direct sum in long
-// double. One file, because a field has to pass all of these.
+// double. All tests are in one file, because a field must pass all of them.
 #include <gtest/gtest.h>
 
 #include <numbers>
@@ -99,8 +99,8 @@ TEST_P(PotentialField, PointsFarFromAllCharges) {
 }
 
 TEST_P(PotentialField, AStrongChargeBeforeManyWeakOnes) {
-  // Each weak charge is worth a few units in the last place of the strong one's terms, and is rounded by half a unit. A
-  // running sum would be wrong by some 90 units; the bound leaves about 20 for E and 5 for V.
+  // Each weak charge contributes a few units in the last place of the strong one's terms, rounded by half a unit. A
+  // running sum would be wrong by about 90 units. The bound leaves about 20 units for E and 5 for V.
   Problem problem = random_problem(325, 100000, 2, false);
   for (double& q : problem.charge) q *= 5;
   problem.position.insert(problem.position.begin(), {1, 2, -1});
@@ -116,7 +116,7 @@ TEST_P(PotentialField, AStrongChargeBeforeManyWeakOnes) {
 }
 
 TEST_P(PotentialField, IsTheSlopeOfThePotential) {
-  // Richardson's extrapolation of central differences: the error is of fourth order in h.
+  // Richardson's extrapolation of central differences has an error of fourth order in h.
   constexpr double h = 1e-3;
   Problem problem = random_problem(331, 40, 6);
   const std::array<double, 3> places[] = {{0, 7, 0}, {7, 3, -1}, {-3, 0, 2}, {3, 5, 6}, {12, -9, 4}};
@@ -138,20 +138,20 @@ TEST_P(PotentialField, IsTheSlopeOfThePotential) {
       for (std::size_t axis = 0; axis < 3; ++axis) {
         const double* const v = answer.potential.data() + 13 * place + 1 + 4 * axis;
         const double near = (v[0] - v[1]) / (2 * h), far = (v[2] - v[3]) / (4 * h), slope = (4 * near - far) / 3;
-        // What is left where a cut-off's second derivative jumps is of first order in h.
+        // A cut-off's second derivative jumps. The remaining error is of first order in h there.
         const double allowed = options.cutoff > 0 ? 1e-5 : 1e-8;
         EXPECT_NEAR(answer.field[3 * 13 * place + axis], -slope, allowed * options.unit_factor) << place << ' ' << axis;
       }
   }
 }
 
-/// Points and weights of Gauss-Legendre's rule with 4 points on [0, 1].
+/// Points and weights of the Gauss-Legendre rule with 4 points on [0, 1].
 constexpr double gauss_place[4] = {0.06943184420297371, 0.33000947820757187, 0.6699905217924281, 0.9305681557970263};
 constexpr double gauss_weight[4] = {0.17392742256872692, 0.32607257743127307, 0.32607257743127307, 0.17392742256872692};
 
 TEST_P(PotentialField, FluxThroughABoxIsTheChargeWithin) {
-  // 20 x 20 cells of 4 x 4 points per face. Charges keep 0.8 from the faces, five half edges of a cell at least, so the
-  // rule is good to 1e-7.
+  // A face has 20 x 20 cells of 4 x 4 points. Charges keep a distance of 0.8 from the faces, at least five half edges
+  // of a cell. The rule is therefore good to 1e-7.
   Problem problem;
   const double corner[3] = {-1, 2, -3}, edge[3] = {4, 5, 6};
   double within = 0;
@@ -190,7 +190,7 @@ TEST_P(PotentialField, FluxThroughABoxIsTheChargeWithin) {
 }
 
 TEST_P(PotentialField, LaplacianVanishesAwayFromCharges) {
-  // On a lattice: div E by central differences of fourth order, away from charges by 3 at least.
+  // Computes div E on a lattice by central differences of fourth order, at least 3 away from charges.
   Problem problem = random_problem(351, 100, 3);
   problem.origin = {6, 0, 1};
   constexpr double h = 0.05;
@@ -220,11 +220,11 @@ TEST_P(PotentialField, LaplacianVanishesAwayFromCharges) {
         EXPECT_NEAR(divergence, 0, 1e-6);
         EXPECT_NEAR(laplacian, 0, 1e-6);
       }
-  EXPECT_GT(largest_slope, 1e-3);  // the sum vanishes, its terms do not
+  EXPECT_GT(largest_slope, 1e-3);  // the sum vanishes, but its terms do not
 }
 
 TEST_P(PotentialField, DipoleFarAway) {
-  // E = (3 (p.n) n - p)/r^3, to (d/r)^2.
+  // E = (3 (p.n) n - p)/r^3, up to (d/r)^2.
   constexpr double d = 0.01;
   const std::array<double, 3> p{0.6, -0.48, 0.64};  // |p| = 1
   Problem problem;
@@ -239,7 +239,7 @@ TEST_P(PotentialField, DipoleFarAway) {
     for (std::size_t i = 0; i < 5; ++i) {
       const auto& n = directions[i];
       const double along = p[0] * n[0] + p[1] * n[1] + p[2] * n[2];
-      const double allowed = sizeof(T) == 4 ? 1e-4 : 1e-7;  // single precision: 100 e that nearly cancel
+      const double allowed = sizeof(T) == 4 ? 1e-4 : 1e-7;  // single precision sums 100 e that nearly cancel
       EXPECT_NEAR(answer.potential[i], along / 25, allowed);
       for (std::size_t axis = 0; axis < 3; ++axis)
         EXPECT_NEAR(answer.field[3 * i + axis], (3 * along * n[axis] - p[axis]) / 125, allowed) << i;
@@ -248,7 +248,7 @@ TEST_P(PotentialField, DipoleFarAway) {
 }
 
 TEST_P(PotentialField, QuadrupoleFarAway) {
-  // Charges 1, -2, 1 at distance d along z, Q = 2 d^2: V = Q (3 cos^2 - 1)/(2 r^3), E_r = 3 V/r, and across
+  // Charges 1, -2 and 1 at distance d along z have Q = 2 d^2. Then V = Q (3 cos^2 - 1)/(2 r^3) and E_r = 3 V/r. Across,
   // E_theta = 3 Q cos sin / r^4.
   constexpr double d = 0.05, quadrupole = 2 * d * d;
   Problem problem;
@@ -261,7 +261,7 @@ TEST_P(PotentialField, QuadrupoleFarAway) {
   for (std::size_t i = 0; i < 6; ++i) {
     const double cosine = std::cos(angles[i]), sine = std::sin(angles[i]);
     const double v = quadrupole * (3 * cosine * cosine - 1) / (2 * 64);
-    const double allowed = quadrupole * 1e-3 / 64;  // (d/r)^2 and its factors
+    const double allowed = quadrupole * 1e-3 / 64;  // (d/r)^2 with its factors
     EXPECT_NEAR(answer.potential[i], v, allowed);
     EXPECT_NEAR(dot(answer, i, {sine, 0, cosine}), 3 * v / 4, 4 * allowed);
     EXPECT_NEAR(dot(answer, i, {cosine, 0, -sine}), 3 * quadrupole * cosine * sine / 256, 4 * allowed);
@@ -319,7 +319,7 @@ TEST_P(PotentialField, TranslationLosesNothing) {
   Problem here = random_problem(371, 300, 10);
   add_random_points(here, 372, 100, 10);
   for (auto* const numbers : {&here.position, &here.points})
-    for (double& x : *numbers) x = std::round(x * 0x1p30) * 0x1p-30;  // so that adding 1000 is exact
+    for (double& x : *numbers) x = std::round(x * 0x1p30) * 0x1p-30;  // adding 1000 is then exact
   Problem there = here;
   for (auto* const numbers : {&there.position, &there.points})
     for (double& x : *numbers) x += 1000;
@@ -336,7 +336,7 @@ TEST_P(PotentialField, TranslationLosesNothing) {
 }
 
 TEST_P(PotentialField, TurnsWithTheCharges) {
-  // By 90 degrees about z: (x, y, z) -> (-y, x, z).
+  // Rotation by 90 degrees about z: (x, y, z) -> (-y, x, z).
   Problem here = random_problem(381, 300, 10);
   add_random_points(here, 382, 100, 10);
   Problem turned = here;

@@ -1,5 +1,5 @@
-// Screened and Gaussian charges, over the backends that have them. Truths: pairs by hand, potentials in closed form,
-// and a direct sum in long double with the test's own g.
+// Screened and Gaussian charges, over the backends that support them. Truths: pairs by hand, potentials in closed form,
+// and a direct sum in long double with a separate implementation of g.
 #include <gtest/gtest.h>
 
 #include <numbers>
@@ -23,7 +23,7 @@ constexpr double unit = 332.06371329919225;
 PotentialOptions screened(double length, double softening = 0, double cutoff = 0) {
   return {Singular::infinite, unit, softening, cutoff, length};
 }
-/// Widths from far below the distances of charges to far above them; some charges are points.
+/// Widths from far below to far above the distances of charges. Some charges are points.
 void add_widths(Problem& problem) {
   constexpr double widths[] = {0.7, 0, 1e-3, 30, 0.2, 1e-12, 2, 0.05};
   for (std::size_t i = 0; i < problem.charge.size(); ++i) problem.width.push_back(widths[i % std::size(widths)]);
@@ -32,10 +32,10 @@ Problem some_problem(std::uint64_t seed, std::int64_t charges, bool with_widths)
   Problem problem = random_problem(seed, charges, 12);
   problem.spacing = {1.1, 0.9, 1.3};
   add_random_points(problem, seed + 1, 150, 12);
-  // On a charge, beside one, and at some distance from all.
+  // Points on a charge, beside one, and away from all charges.
   for (const double shift : {0.0, 1e-7, 1e-3, 400.0})
     problem.add_point(problem.position[0] + shift, problem.position[1], problem.position[2]);
-  // On the lattice's second point, on a charge, and beside one.
+  // Charges on the lattice's second point, on another charge, and beside one.
   problem.add(problem.origin[0] + 1.1, problem.origin[1], problem.origin[2], 0.5);
   problem.add(problem.position[3], problem.position[4], problem.position[5], -0.25);
   problem.add(problem.position[9], problem.position[10], problem.position[11] + 1e-5, 0.75);
@@ -131,7 +131,8 @@ TEST_P(Interactions, OneChargeByHand) {
 }
 
 TEST_P(Interactions, AnEvenShellIsScreenedAsTheoryHasIt) {
-  // Outside a shell of radius 1 and charge q: q exp(-r/l)/r times sinh(1/l) l; within it q exp(-1/l) sinh(r/l) l / r.
+  // The shell has radius 1 and charge q. Outside, V is q exp(-r/l)/r times sinh(1/l) l. Within, V is q exp(-1/l)
+  // sinh(r/l) l / r.
   Problem shell = uniform_shell();
   shell.add_point(0, 0, 2);
   shell.add_point(0.3, 0, 0);
@@ -178,7 +179,7 @@ TEST_P(Interactions, ValuesOfGaussiansLeaveTheirRangeByTheirWidth) {
   Problem problem;
   problem.add(1, 1, 1, 1e15);
   for (const auto& [width, leaves] : {std::pair{1.0, false}, {1e-10, true}, {0.0, false}}) {
-    problem.width = {width};  // of a point on a lattice point the spacing counts
+    problem.width = {width};  // a point charge on a lattice point counts with the spacing
     EXPECT_EQ(evaluate_everything<float>(*potential_, {3, 3, 3}, {problem}, {Singular::infinite, 1e4}).info[0],
               leaves       ? info_values_out_of_range
               : width == 0 ? 1
@@ -216,7 +217,7 @@ TEST_P(Interactions, SplitsAndBatchesDoNotChangeBits) {
         EXPECT_TRUE(std::equal(plane.potential.begin(), plane.potential.end(),
                                alone.potential.begin() + static_cast<std::ptrdiff_t>(begin)));
         if (backend_.kind != BackendKind::cpu) return;
-        // Rows of a long lattice are summed in another way.
+        // Rows of a long lattice are summed by another loop.
         const Answer<T> lattice = evaluate<T>(*potential_, where, {problems[1]}, options);
         const Answer<T> rows = evaluate<T>(*potential_, {70, 5, 8}, {problems[1]}, options);
         for (std::size_t row = 0; row < 40; ++row)
@@ -232,7 +233,7 @@ TEST_P(Interactions, SplitsAndBatchesDoNotChangeBits) {
 TEST_P(Interactions, EnergiesOfGroups) {
   for (const bool with_widths : {false, true}) {
     Problem problem = some_problem(21, 90, with_widths);
-    if (!with_widths) problem.position[3 * 91] += 1;  // away from the charge below it
+    if (!with_widths) problem.position[3 * 91] += 1;  // moves it away from the charge below
     for (const double cutoff : {0.0, 5.0}) {
       const PotentialOptions options = screened(with_widths ? 0 : 4, 0, cutoff);
       const Answer<double> found = evaluate_everything<double>(*potential_, {2, 2, 2}, {problem}, options);

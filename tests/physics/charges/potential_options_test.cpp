@@ -152,7 +152,7 @@ TEST_P(PotentialOptionsTest, CutOffWithinTheBounds) {
 }
 
 TEST_P(PotentialOptionsTest, ChargesBeyondTheCutoffChangeNothing) {
-  // Not the values, within their bounds; and where there are no others, the values are 0.
+  // Values stay within their bounds but change. Without other charges, values are 0.
   Problem here = random_problem(431, 300, 8), with_others = here, others_alone;
   others_alone.origin = here.origin;
   const Problem others = random_problem(432, 300, 8);

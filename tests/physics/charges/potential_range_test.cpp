@@ -1,6 +1,6 @@
-// The ends of the range of numbers: softenings whose squares hardly exist, and values that leave the range of their
-// type. Truths: closed forms, by hand and in long double, whose exponents know no such ends. One file, because its
-// cases share these truths.
+// Ends of the range of numbers: softenings with squares that nearly underflow, and values that leave the range of their
+// type. Truths: closed forms by hand and in long double, which has a wider range. All cases are in one file, because
+// they share these truths.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -19,14 +19,14 @@ INSTANTIATE_TEST_SUITE_P(Backends, PotentialRange, all_backends, backend_test_na
 template <class T>
 constexpr double largest_of = std::numeric_limits<T>::max();
 
-/// A number that is exact, as T can hold it: an infinity beyond T's range.
+/// Rounds an exact number to T: beyond T's range it is an infinity.
 template <class T>
 long double in_range(long double exact) {
   if (std::abs(exact) <= static_cast<long double>(largest_of<T>)) return exact;
   return exact > 0 ? infinity : -infinity;
 }
 
-/// V and E of every target, summed in long double, with the sums of the magnitudes of what was added.
+/// V and E of every target, summed in long double, with the sums of the terms' magnitudes.
 struct Exact {
   std::vector<long double> potential, magnitude, field, field_magnitude;
 };
@@ -55,8 +55,8 @@ Exact exact(const Problem& problem, const Where& where, const PotentialOptions& 
   return all;
 }
 
-/// Whether got is exact, to a part of what was added and to the smallest numbers of T. Where that part is beyond T's
-/// range, all but a NaN is.
+/// Whether `got` is right, up to a part of the sum of magnitudes and to the smallest numbers of its type. If that part
+/// is beyond the type's range, every number except a NaN is right.
 template <class T>
 bool is_close(T got, long double exact, long double magnitude) {
   const long double allowed = (sizeof(T) == 4 ? 4e-6L : 1e-14L) * magnitude + std::numeric_limits<T>::denorm_min();
@@ -66,7 +66,7 @@ bool is_close(T got, long double exact, long double magnitude) {
   return std::abs(static_cast<long double>(got) - expected) <= allowed;
 }
 
-/// Every value of the first problem.
+/// All values of the first problem.
 template <class T>
 void expect_exact(const Answer<T>& answer, const Problem& problem, const Where& where, const PotentialOptions& options,
                   const std::string& what) {
@@ -86,7 +86,7 @@ bool leaves(const std::vector<long double>& values) {
   return std::any_of(values.begin(), values.end(), [](long double v) { return std::isinf(in_range<T>(v)); });
 }
 
-/// Charges 1, -2 and 0.5; points on two of them, about one of them at distances from 1e-18 on, and farther away.
+/// Charges 1, -2 and 0.5. Points lie on two of them, around one of them at distances from 1e-18 on, and farther away.
 Problem softened_problem(double softening) {
   Problem problem;
   problem.spacing = {1, 1, 2};
@@ -184,7 +184,7 @@ TEST_P(PotentialRange, SpacingsWithoutASquareAreRefused) {
   expect_refused(*potential_, {}, problem, {"spacing", "1e-142 on axis 2", "at least 3.28"});
 }
 
-/// One lattice point at the origin (or a point there) and charges on the x axis.
+/// One lattice point at the origin (or a point there), and charges on the x axis.
 Problem on_axis(std::initializer_list<std::array<double, 2>> charges) {
   Problem problem;
   for (const auto& [x, q] : charges) problem.add(x, 0, 0, q);
@@ -196,7 +196,7 @@ TEST_P(PotentialRange, ValuesBeyondItAreInfinitiesOfTheirSign) {
   for_both_precisions([&](auto zero) {
     using T = decltype(zero);
     const T most = static_cast<T>(infinity);
-    // V = 2 f, E = -+4 f: f decides which of them leave the range.
+    // V = 2 f and E = -+4 f: the factor f decides which of them leave the range.
     const std::vector<Problem> problems{on_axis({{0.5, 1}}), on_axis({{0.5, -1}}), on_axis({{-0.5, 1}, {500, 1e-9}})};
     struct Case {
       double factor;
@@ -233,9 +233,9 @@ TEST_P(PotentialRange, OfLatticesIsDecidedByTheChargesAlone) {
     Problem problem;
     PotentialOptions options;
     bool field;
-    double sum;  // of the rule, for a factor of 1
+    double sum;  // sum of the rule, for a factor of 1
   };
-  Problem near;  // at 0.25 from the point (1, 0, 0), and 0.5 beyond the last one
+  Problem near;  // charges at 0.25 from the point (1, 0, 0), and at 0.5 beyond the last point
   near.add(1.25, 0, 0, -2);
   near.add(0, 0, 2.5, 3);
   Problem cancelling = near;
@@ -263,7 +263,7 @@ TEST_P(PotentialRange, OfLatticesIsDecidedByTheChargesAlone) {
   for (const Case& given : cases)
     for_both_precisions([&](auto zero_of_type) {
       using T = decltype(zero_of_type);
-      for (const double part : {1 - 1e-6, 1 + 1e-6}) {  // of the edge
+      for (const double part : {1 - 1e-6, 1 + 1e-6}) {  // fraction of the edge of the range
         PotentialOptions options = given.options;
         options.unit_factor = -largest_of<T> / given.sum * part;
         const Batch batch(shape, {random_problem(3, 5, 2), given.problem, random_problem(4, 0, 2)});
@@ -274,7 +274,7 @@ TEST_P(PotentialRange, OfLatticesIsDecidedByTheChargesAlone) {
             << given.what << ", bytes " << sizeof(T);
         EXPECT_EQ(whole.info[2], 0);
         for (const T value : whole.potential_of(1)) EXPECT_FALSE(std::isnan(value)) << given.what;
-        for (std::int64_t plane = 0; plane < shape.nz; ++plane) {  // also planes without any such value
+        for (std::int64_t plane = 0; plane < shape.nz; ++plane) {  // includes planes without such values
           const auto one = evaluate<T>(*potential_, batch, options, plane, 1, wanted);
           EXPECT_EQ(one.info, whole.info) << given.what << ", plane " << plane;
         }
@@ -286,7 +286,7 @@ TEST_P(PotentialRange, OfPointsIsDecidedByTheirValues) {
   for_both_precisions([&](auto zero) {
     using T = decltype(zero);
     const PotentialOptions marked{Singular::infinite, largest_of<T>}, skipped{Singular::skip, largest_of<T>};
-    // On a charge, and at 0.5 and at 4 from it.
+    // Targets on a charge, and at 0.5 and at 4 from it.
     Problem singular = on_axis({{0, 1}}), beyond = on_axis({{0, 1}, {4, -0.25}}),
             cancelling = on_axis({{0.5, 1}, {-0.5, -1}});
     singular.add_point(4, 0, 0);
@@ -294,20 +294,20 @@ TEST_P(PotentialRange, OfPointsIsDecidedByTheirValues) {
     const std::vector<Problem> problems{singular, beyond, cancelling, Problem{}};
     const auto answer = evaluate<T>(*potential_, at_points, problems, marked);
     EXPECT_EQ(answer.info, (std::vector<std::int32_t>{1, info_values_out_of_range, 0, 0}));
-    EXPECT_EQ(answer.potential[0], static_cast<T>(infinity));  // as the policy has it
+    EXPECT_EQ(answer.potential[0], static_cast<T>(infinity));  // by the singularity policy
     EXPECT_NEAR(answer.potential[1] / largest_of<T>, 0.25, 1e-6);
     EXPECT_EQ(answer.potential[3], static_cast<T>(infinity));
-    EXPECT_EQ(answer.potential[4], 0);  // infinities that cancel are none
+    EXPECT_EQ(answer.potential[4], 0);  // infinities that cancel give 0
     const auto without = evaluate<T>(*potential_, at_points, problems, skipped);
     EXPECT_EQ(without.info, answer.info);
     EXPECT_EQ(without.potential[0], 0);
     EXPECT_NEAR(without.potential[2] / largest_of<T>, -0.0625, 1e-6);
     const auto with_field = evaluate_everything<T>(*potential_, at_points, problems, marked);
     EXPECT_EQ(with_field.info, (std::vector<std::int32_t>{1, info_values_out_of_range, info_values_out_of_range, 0}));
-    EXPECT_TRUE(std::isnan(with_field.field[0]));  // at the charge there is none
+    EXPECT_TRUE(std::isnan(with_field.field[0]));  // there is no field at the charge
     EXPECT_EQ(with_field.field[3 * 4], static_cast<T>(-infinity));
     EXPECT_EQ(with_field.field[3 * 4 + 1], 0);
-    // At the charges themselves: 1 and 0.5 apart from a third.
+    // Charges as targets: two are 1 and 0.5 away from a third.
     Problem charges;
     for (const double x : {0.0, 1.0, 1.5}) charges.add(x, 0, 0, 0.4);
     const auto own = evaluate<T>(*potential_, at_charges, {charges}, marked);
@@ -319,7 +319,7 @@ TEST_P(PotentialRange, OfPointsIsDecidedByTheirValues) {
 }
 
 TEST_P(PotentialRange, TermsThatOverflowLeaveNoNaN) {
-  // Every term of E is beyond double precision here, of either sign; so are sums of V's.
+  // Every term of E is beyond double precision here, with either sign. So are sums of V's terms.
   for (const double q : {1e15, 1e150}) {
     Problem problem;
     constexpr double s = 1e-152;
@@ -334,7 +334,7 @@ TEST_P(PotentialRange, TermsThatOverflowLeaveNoNaN) {
     const PotentialOptions options{Singular::infinite, 1, s, 0};
     for_both_precisions([&](auto zero) {
       using T = decltype(zero);
-      if (q > 1e15 && sizeof(T) == 4) return;  // beyond what single precision takes
+      if (q > 1e15 && sizeof(T) == 4) return;  // single precision does not accept such charges
       for (const Where& where : {Where(at_points), Where(at_charges), Where(2, 1, 2)}) {
         const auto answer = evaluate_everything<T>(*potential_, where, {problem}, options);
         expect_exact(answer, problem, where, options, "charges of " + std::to_string(q));

@@ -1,4 +1,4 @@
-// What is said of a whole problem: lowest, highest and sum of its potentials, and the interaction energy of two groups.
+// Results for a whole problem: lowest, highest and sum of its potentials, and the interaction energy of two groups.
 #include <gtest/gtest.h>
 
 #include "core/units.hpp"
@@ -32,7 +32,7 @@ void expect_summary(const PotentialSummary& summary, const std::vector<T>& value
   EXPECT_NEAR(summary.sum, static_cast<double>(sum), 1e-12 * static_cast<double>(magnitude));
 }
 
-/// Of each plane, or of the problem.
+/// Expected summaries of each plane, or of the problem.
 template <class T>
 void expect_summaries(const Answer<T>& answer, std::size_t problem) {
   const std::vector<PotentialSummary> summaries = answer.summary_of(problem);
@@ -85,7 +85,7 @@ TEST_P(PotentialSummaryTest, OfPlanesIsOfThosePlanes) {
 }
 
 TEST_P(PotentialSummaryTest, HaveTheSameBitsForEveryCutIntoPlanes) {
-  // Planes of one point, of less than a piece that is summed at once, and of several pieces that are not full.
+  // Planes of one point, of less than one piece, and of several pieces with a partly filled last one.
   for (const LatticeShape shape : {LatticeShape{1, 1, 40}, {30, 17, 9}, {131, 127, 7}}) {
     std::vector<Problem> problems{random_problem(541, 9, 6), random_problem(542, 3, 6), random_problem(543, 0, 6)};
     problems[1].add(problems[1].origin[0], problems[1].origin[1], problems[1].origin[2] + 3, -1);  // an infinity
@@ -111,7 +111,7 @@ TEST_P(PotentialSummaryTest, HaveTheSameBitsForEveryCutIntoPlanes) {
 }
 
 TEST_P(PotentialSummaryTest, HaveTheSameBitsWhereverTheValuesLie) {
-  // The same values behind any number of others, at points.
+  // Equal values give equal bits at points, behind any number of other values.
   Problem problem = random_problem(551, 7, 6), before = problem;
   add_random_points(problem, 552, 9001, 6);
   for (const std::int64_t others : {0, 1, 4095, 4096, 5000}) {
@@ -167,7 +167,7 @@ TEST_P(PotentialEnergy, OfNoGroupsIsNothing) {
 }
 
 TEST_P(PotentialEnergy, ManyChargesOfOneSignLoseNothing) {
-  // Every 64 charges add nearly half a unit in the last place of the largest sums: a running sum loses them all.
+  // Every 64 charges add nearly half a unit in the last place of the largest sums. A running sum would lose them all.
   constexpr int charges = 1 << 18;
   Problem problem;
   problem.origin = {0, 5, 0};
@@ -198,7 +198,7 @@ TEST_P(PotentialEnergy, TwoChargesByHand) {
   });
 }
 
-/// Sum over group 1 of q V of group 2, by the truth.
+/// Expected energy: the sum over group 1 of q times the true V of group 2.
 double true_energy(const Problem& problem, const PotentialOptions& options, double& bound) {
   long double sum = 0, magnitude = 0;
   for (std::size_t i = 0; i < problem.charge.size(); ++i)
@@ -243,7 +243,7 @@ TEST_P(PotentialEnergy, OfManyChargesWithinTheBound) {
 }
 
 TEST_P(PotentialEnergy, IsTheSumOfChargesTimesPotentials) {
-  // Group 1 as points in the potential of group 2 alone, and the other way round.
+  // Group 1 as points in the potential of group 2 alone, and the reverse.
   Problem both = random_problem(551, 300, 12);
   both.group.resize(300);
   Problem groups[2];
@@ -271,7 +271,7 @@ TEST_P(PotentialEnergy, PairsThatShareAPlaceFollowThePolicy) {
     problem.add(5, 6, 7, first, 1);
     problem.add(5, 6, 7 + off, second, 2);
     problem.add(5, 6, 10, 3, 2);
-    problem.add(5, 6, 10, 8, 2);  // of one group: never a pair
+    problem.add(5, 6, 10, 8, 2);  // in one group only, so it forms no pair
     return problem;
   };
   Problem opposite = pair(1, 1, 0);

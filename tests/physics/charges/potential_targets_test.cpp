@@ -1,4 +1,4 @@
-// Targets that are no lattice: points, and the charges themselves. Truths: closed forms, published lattice sums, and a
+// Targets other than lattices: points, and the charges themselves. Truths: closed forms, published lattice sums, and a
 // direct sum in long double.
 #include <gtest/gtest.h>
 
@@ -41,7 +41,8 @@ TEST_P(PotentialTargets, TwoChargesFeelEachOtherAlone) {
     const double allowed = sizeof(T) == 4 ? 1e-6 : 1e-15;
     EXPECT_NEAR(answer.potential[0], -1 / 5.0, allowed);
     EXPECT_NEAR(answer.potential[1], 2 / 5.0, allowed);
-    const double expected[6] = {3 / 125.0, 4 / 125.0, 0, 6 / 125.0, 8 / 125.0, 0};  // from the one, towards the other
+    const double expected[6] = {3 / 125.0, 4 / 125.0, 0,
+                                6 / 125.0, 8 / 125.0, 0};  // field of one charge, towards the other
     for (std::size_t i = 0; i < 6; ++i) EXPECT_NEAR(answer.field[i], expected[i], allowed) << i;
   });
 }
@@ -49,7 +50,7 @@ TEST_P(PotentialTargets, TwoChargesFeelEachOtherAlone) {
 TEST_P(PotentialTargets, LatticePointsGivenAsPointsHaveTheSameValues) {
   const LatticeShape shape{9, 8, 7};
   Problem problem = random_problem(221, 300, 8);
-  problem.spacing = {0.75, 1.25, 0.5};  // so that every lattice point is a double
+  problem.spacing = {0.75, 1.25, 0.5};  // every lattice point is then a double
   for (std::int64_t i = 0; i < shape.points(); ++i)
     problem.add_point(problem.origin[0] + 0.75 * static_cast<double>(i % 9),
                       problem.origin[1] + 1.25 * static_cast<double>(i / 9 % 8),
@@ -66,7 +67,7 @@ TEST_P(PotentialTargets, LatticePointsGivenAsPointsHaveTheSameValues) {
       const Truth expected = truth<T>(problem, shape, i, {}, extent(problem, shape));
       const auto at = static_cast<std::size_t>(i);
       found.add(error_over_bound(points.potential[at], lattice.potential[at], expected.bound), i);
-      if (i == 30) continue;  // on a charge: no field
+      if (i == 30) continue;  // on a charge there is no field
       for (std::size_t axis = 0; axis < 3; ++axis)
         found.add(error_over_bound(points.field[3 * at + axis], lattice.field[3 * at + axis], expected.field_bound), i);
     }
@@ -86,8 +87,8 @@ TEST_P(PotentialTargets, RockSaltCubesGiveMadelungsConstantAtTheCentralIon) {
       for_both_precisions([&](auto zero) {
         using T = decltype(zero);
         const auto answer = evaluate_everything<T>(*potential_, at_charges, {problem}, {Singular::infinite, distance});
-        // Many charges at the same few distances: what is wrong with a root in single precision (the GPU's is good to
-        // 2^-22.9; with the baseline instructions, the root and the quotient are rounded) does not average out.
+        // Many charges have one of a few distances, so errors of a root in single precision do not average out. The
+        // GPU's root is good to 2^-22.9. With baseline instructions, the root and the quotient are both rounded.
         const double single = backend_.kind == BackendKind::cuda ? 1e-5 : 4e-6;
         EXPECT_NEAR(answer.potential[centre], madelung, sizeof(T) == 4 ? single : 1e-12);
         for (std::size_t axis = 0; axis < 3; ++axis)  // by symmetry
@@ -108,15 +109,15 @@ TEST_P(PotentialTargets, PointsOnChargesFollowThePolicy) {
   both(1, 2, 3, {0.5});
   both(2, 2, 3, {-1e-9});
   both(3, 2, 3, {0.25, -0.25});     // cancel
-  both(4, 2, 3, {0.1, 0.2, -0.3});  // cancel, but for rounding
+  both(4, 2, 3, {0.1, 0.2, -0.3});  // cancel, up to rounding
   both(5, 2, 3, {-2, 1});
-  both(6, 2, 3, {0});  // no charge at all
+  both(6, 2, 3, {0});  // no charge other than 0
   problem.add_point(1 + 0.9e-6, 2, 3);
   problem.add_point(1, 2 - 1.1e-6, 3);
   for_both_precisions([&](auto zero) {
     using T = decltype(zero);
     const auto marked = evaluate_everything<T>(*potential_, at_points, {problem}, {Singular::infinite, 2});
-    EXPECT_EQ(marked.info[0], 6);  // targets, not charges
+    EXPECT_EQ(marked.info[0], 6);  // counts targets, not charges
     EXPECT_EQ(marked.potential[0], static_cast<T>(infinity));
     EXPECT_EQ(marked.potential[1], static_cast<T>(-infinity));
     EXPECT_EQ(marked.potential[4], static_cast<T>(-infinity));
@@ -140,12 +141,12 @@ TEST_P(PotentialTargets, ChargesThatShareAPlaceAreOnOneAnother) {
   Problem problem = random_problem(241, 130, 8);
   problem.add(1, 2, 3, 0.5);
   problem.add(1, 2, 3, 0.75);
-  problem.add(5, 2, 3, 1);  // sees the two below cancel
+  problem.add(5, 2, 3, 1);  // the two charges below cancel here
   problem.add(5, 2, 3, -1);
   problem.add(5, 2, 3, 1);
-  problem.add(2, 2, 2, 0);  // a target, though it has no charge
+  problem.add(2, 2, 2, 0);  // a target without charge
   problem.add(2, 2, 2, -0.0);
-  problem.add(3, 3, 3, 0);  // and on a charge
+  problem.add(3, 3, 3, 0);  // a target on a charge
   problem.add(3, 3, 3, -2);
   for_both_precisions([&](auto zero) {
     using T = decltype(zero);
@@ -154,7 +155,7 @@ TEST_P(PotentialTargets, ChargesThatShareAPlaceAreOnOneAnother) {
     EXPECT_EQ(marked.potential[130], static_cast<T>(infinity));
     EXPECT_EQ(marked.potential[131], static_cast<T>(infinity));
     EXPECT_TRUE(std::isfinite(marked.potential[132]));
-    EXPECT_EQ(marked.potential[133], static_cast<T>(infinity));  // sees +1 +1
+    EXPECT_EQ(marked.potential[133], static_cast<T>(infinity));  // two charges of +1 lie here
     EXPECT_TRUE(std::isfinite(marked.potential[135]));
     EXPECT_EQ(marked.potential[137], static_cast<T>(-infinity));
     EXPECT_TRUE(std::isfinite(marked.potential[138]));
@@ -273,7 +274,7 @@ TEST_P(PotentialTargets, BadNumbersAreAStatusAndLeaveNeighboursAlone) {
         expect_agrees(compare_with_truth(answer, problems[p], at_points, {}, static_cast<std::int64_t>(p)));
       }
     }
-    // At the charges themselves the points do not matter.
+    // With charges as targets, points have no effect.
     const auto own = evaluate_everything<T>(*potential_, at_charges, problems);
     EXPECT_EQ(own.info, (std::vector<std::int32_t>{0, 0, 0, bad, 0, range, bad, 0}));
   });

@@ -1,5 +1,5 @@
 // Potentials on lattices, over the three implementations and both precisions. Truths: closed forms, published lattice
-// sums, and a direct sum in long double. One file, because every test runs over all implementations.
+// sums, and a direct sum in long double. All tests are in one file, because each runs over all implementations.
 #include "physics/potential.hpp"
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ TEST_P(PotentialTest, SingleChargeAtPythagoreanDistances) {
     const LatticeShape shape{9, 10, 13};
     const auto answer = evaluate<T>(*potential_, shape, {problem}, {Singular::skip, 1});
     for (const auto& [x, y, z, r] : places) {
-      // To a unit in the last place of the value rounded correctly.
+      // The correctly rounded value, up to a unit in its last place.
       const T got = answer.potential[(z * shape.ny + y) * shape.nx + x], rounded = static_cast<T>(-2 / r);
       EXPECT_GE(got, std::nextafter(rounded, T{-1})) << x << ' ' << y << ' ' << z;
       EXPECT_LE(got, std::nextafter(rounded, T{0})) << x << ' ' << y << ' ' << z;
@@ -103,7 +103,7 @@ TEST_P(PotentialTest, RockSaltCubesGiveMadelungsConstant) {
       using T = decltype(zero);
       const auto answer = evaluate<T>(*potential_, {3, 3, 3}, {problem}, {Singular::skip, distance});
       EXPECT_NEAR(answer.potential[13], madelung, 1e-6);
-      EXPECT_NEAR(answer.potential[14], -madelung, 1e-3);  // a neighbour, of the other sign, off the centre
+      EXPECT_NEAR(answer.potential[14], -madelung, 1e-3);  // a neighbour of the other sign, off the centre
       EXPECT_EQ(answer.info[0], 27);
       if (sizeof(T) == 8) {
         EXPECT_NEAR(answer.potential[13], madelung, 1e-12);
@@ -117,7 +117,7 @@ TEST_P(PotentialTest, EveryPointWithinTheBound) {
   for (const bool neutral : {true, false}) {
     Problem problem = random_problem(7, 1500, 20, neutral);
     problem.spacing = {0.9, 1.03, 1.1};
-    if (!neutral)  // charges of one sign: rounding errors of a running sum add up most
+    if (!neutral)  // With charges of one sign, the rounding errors of a running sum add up most.
       for (double& q : problem.charge) q = std::abs(q);
     for_both_precisions([&](auto zero) {
       using T = decltype(zero);
@@ -125,14 +125,14 @@ TEST_P(PotentialTest, EveryPointWithinTheBound) {
       const auto answer = evaluate<T>(*potential_, shape, {problem}, options);
       const Comparison found = compare_with_truth(answer, problem, shape, options);
       expect_agrees(found);
-      EXPECT_LT(found.worst, 0.5);  // half the bound: many errors partly cancel
+      EXPECT_LT(found.worst, 0.5);  // half the bound, because many errors partly cancel
       EXPECT_EQ(answer.info[0], 0);
     });
   }
 }
 
 TEST_P(PotentialTest, ManyChargesOfOneSignFarFromTheLattice) {
-  // All distances nearly alike: every partial sum grows evenly, and L/r is as small as it gets.
+  // All distances are nearly alike. Every partial sum grows evenly, and L/r is as small as possible.
   Problem problem;
   const ChargeSet set = random_charges(3, 0, {20000, {40, 40, 40}, {1, 1, 1}, false});
   problem.position = set.position;
@@ -146,7 +146,7 @@ TEST_P(PotentialTest, ManyChargesOfOneSignFarFromTheLattice) {
 }
 
 TEST_P(PotentialTest, OneChargeThatOutweighsTheRest) {
-  // Every addition after it rounds what it contributed.
+  // Each later addition rounds the contribution of the first charge.
   const LatticeShape shape{14, 13, 12};
   Problem problem = random_problem(121, 257, 15);
   problem.charge[0] = 200;
@@ -169,8 +169,7 @@ TEST_P(PotentialTest, AnyShape) {
   }
 }
 
-// Enough points for the tiles that the GPU takes where they fill it; some planes take smaller, single ones the
-// smallest.
+// Enough points for the tiles that fill the GPU. Some planes take smaller tiles, and single planes take the smallest.
 TEST_P(PotentialTest, LargeLatticesAndTheirPlanesHaveTheSameBits) {
   const LatticeShape shape{130, 131, 132};
   const Problem problem = random_problem(1201, 19, 9);
@@ -231,7 +230,7 @@ TEST_P(PotentialTest, ScalesAndAddsUp) {
 TEST_P(PotentialTest, TranslationLosesNothing) {
   const LatticeShape shape{14, 9, 8};
   Problem here = random_problem(31, 300, 10);
-  for (double& x : here.position) x = std::round(x * 0x1p30) * 0x1p-30;  // so that adding 1000 is exact
+  for (double& x : here.position) x = std::round(x * 0x1p30) * 0x1p-30;  // adding 1000 is then exact
   Problem there = here;
   for (double& x : there.position) x += 1000;
   for (double& x : there.origin) x += 1000;
@@ -316,16 +315,16 @@ TEST_P(PotentialTest, ChargesOnPointsFollowThePolicy) {
   const auto put = [&](double x, double y, double z, double q) {
     problem.add(problem.origin[0] + x, problem.origin[1] + y, problem.origin[2] + z, q);
   };
-  put(4, 3, 2, 0.5);    // +
-  put(8, 7, 6, -1e-9);  // -, in the last corner
+  put(4, 3, 2, 0.5);    // positive
+  put(8, 7, 6, -1e-9);  // negative, in the last corner
   put(1, 1, 1, 0.25);   // cancel
   put(1, 1, 1, -0.25);
-  put(2, 2, 2, 0.1);  // cancel, but for rounding
+  put(2, 2, 2, 0.1);  // cancel, up to rounding
   put(2, 2, 2, 0.2);
   put(2, 2, 2, -0.3);
   put(5, 5, 5, -2);  // net -1
   put(5, 5, 5, 1);
-  put(3, 3, -1, 7);  // on no point: the lattice begins at 0
+  put(3, 3, -1, 7);  // on no point, because the lattice begins at 0
   const auto at = [&](int x, int y, int z) { return static_cast<std::size_t>((z * 8 + y) * 9 + x); };
   for_both_precisions([&](auto zero) {
     using T = decltype(zero);
@@ -365,7 +364,8 @@ TEST_P(PotentialTest, ChargesCloseToPoints) {
 }
 
 TEST_P(PotentialTest, LongLatticeWhereSinglePrecisionBlursNeighbours) {
-  // 2^-24 of the last coordinate is 0.6 % of a spacing, so charges spoil several points around them.
+  // A rounding of 2^-24 of the last coordinate is 0.6 % of a spacing. Charges therefore affect several points around
+  // them.
   const LatticeShape shape{100001, 1, 1};
   Problem problem;
   problem.origin = {5, 0, 0};
@@ -410,7 +410,8 @@ TEST_P(PotentialTest, TinyLattice) {
 }
 
 TEST_P(PotentialTest, OneFarChargeDoesNotSpoilTheOthers) {
-  // The bound grows with the largest extent; the values must not: near charges keep their own distances' accuracy.
+  // The bound grows with the largest extent, but the errors must not. Near charges keep the accuracy of their
+  // distances.
   const LatticeShape shape{17, 16, 15};
   const Problem near = random_problem(91, 200, 14);
   Problem both = near;

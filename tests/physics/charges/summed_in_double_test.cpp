@@ -1,4 +1,4 @@
-// Which lattice points lie near a charge.
+// Lattice points near a charge.
 #include "physics/charges/summed_in_double.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Correlations, over the three implementations and all types of samples. Truths: sums by hand, known phases, and direct
-// sums in long double, in which sums of integers are exact.
+// sums in long double. Such sums of integers are exact.
 #include "physics/correlation.hpp"
 
 #include <gtest/gtest.h>
@@ -48,7 +48,7 @@ TEST_P(CorrelationTest, AnyNumberOfInputsAndTimes) {
 }
 
 TEST_P(CorrelationTest, ManyInputs) {
-  // x_i(t) = k_i m_t, so that V_ij = k_i k_j sum m^2, exactly.
+  // x_i(t) = k_i m_t, so V_ij = k_i k_j sum m^2 exactly.
   constexpr std::int64_t inputs = 700, times = 5;
   Signal signal(SampleType::complex_int8, 1, times, inputs);
   const auto k = [](std::int64_t i) { return static_cast<double>(i % 23 - 11); };
@@ -64,12 +64,12 @@ TEST_P(CorrelationTest, ALongIntegrationKeepsTheBound) {
   Signal signal(SampleType::complex_float32, 1, 20000, 3);
   fill_at_random(signal, 5);
   for (std::int64_t t = 0; t < signal.times; ++t)
-    signal.set(0, t, 2, 1 + 1e-3 * static_cast<double>(t % 7), 2);  // a sum that grows
+    signal.set(0, t, 2, 1 + 1e-3 * static_cast<double>(t % 7), 2);  // its sum grows
   EXPECT_TRUE(compare_with_truth(correlate(*correlator_, signal), signal).agree());
 }
 
 TEST_P(CorrelationTest, PhasesAreThoseOfTheDelays) {
-  // One source that arrives at input i with phase p_i: arg V_ij = p_i - p_j.
+  // A source arrives at input i with phase p_i, so arg V_ij = p_i - p_j.
   constexpr std::int64_t inputs = 9, times = 50;
   const auto phase = [](std::int64_t i) { return 0.7 * static_cast<double>(i * i); };
   Signal signal(SampleType::complex_float32, 1, times, inputs);
@@ -160,7 +160,7 @@ TEST_P(CorrelationTest, FlaggedSamplesCountForNoBaselineOfTheirInput) {
           for (std::int64_t i = 0; i < inputs; ++i) {
             if (i % 5 == 1 || random() % 4 == 0)
               signal.set_flag(0, t, i, static_cast<std::uint8_t>(1 + random() % 255));
-            if (t < 150 && i == 2) signal.set_flag(1, t, i, 128);  // channel 1: one input alone, and not to the end
+            if (t < 150 && i == 2) signal.set_flag(1, t, i, 128);  // only one input of channel 1, and not to the end
           }
         const Comparison found = compare_with_truth(correlate(*correlator_, signal), signal);
         EXPECT_TRUE(found.agree()) << inputs << " inputs, " << together << " together: " << found.worst;
@@ -203,7 +203,7 @@ TEST_P(CorrelationTest, ABadSampleIsNamedAndHarmsItsInputAlone) {
       signal.set(1, 150, 9, bad, bad);
       signal.set_flag(1, 150, 9);
       const Visibilities clean = correlate(*correlator_, signal);
-      // Where the other input is 0, or flagged, it is harmed all the same.
+      // A visibility is NaN even if the other input is 0 or flagged.
       signal.set(1, 140, 4, 0, 0);
       signal.set(1, 140, 17, in_the_imaginary_part ? 1 : bad, in_the_imaginary_part ? bad : 1);
       const Visibilities v = correlate(*correlator_, signal);
@@ -232,7 +232,7 @@ TEST_P(CorrelationTest, AVisibilityBeyondTheRangeIsNamed) {
   EXPECT_EQ(v.info, (std::vector<std::int32_t>{0, info_visibility_out_of_range, 0}));
   EXPECT_FALSE(std::isfinite(v.at(0, 1, 2, 2).real()));
   EXPECT_TRUE(std::isfinite(v.at(0, 1, 1, 1).real()));
-  // With a bad sample besides, that is what is said.
+  // A bad sample takes precedence in the status.
   signal.set(1, 3, 1, NAN, 0);
   EXPECT_EQ(correlate(*correlator_, signal).info[1], info_signal_not_finite);
 }
@@ -243,7 +243,7 @@ TEST_P(CorrelationTest, TheWholeRangeOfFloatsIsUsed) {
     for (std::int64_t i = 0; i < 4; ++i) {
       signal.set(0, t, i, 6e17 * static_cast<double>(i + 1 - t % 3), 1e17);  // nearly overflows
       signal.set(1, t, i, 3e-23 * static_cast<double>(i + 1),
-                 -1e-23 * static_cast<double>(t % 5));  // what is left is below 2^-126
+                 -1e-23 * static_cast<double>(t % 5));  // the remainder is below 2^-126
     }
   const Visibilities v = correlate(*correlator_, signal);
   EXPECT_TRUE(compare_with_truth(v, signal).agree());
@@ -285,7 +285,7 @@ TEST_P(CorrelationTest, BitsOfAChannelDoNotDependOnItsNeighbours) {
         std::copy_n(signal.bytes.begin() + channel * bytes, bytes, alone.bytes.begin());
         alone.flag.assign(signal.flag.begin() + channel * 333 * inputs,
                           signal.flag.begin() + (channel + 1) * 333 * inputs);
-        if (channel != 2) alone.flag.clear();  // as good as flags that are all 0
+        if (channel != 2) alone.flag.clear();  // equivalent to flags that are all 0
         const Visibilities one = correlate(*correlator_, alone);
         const std::int64_t size = baselines_of(inputs) * bytes_of(one.type);
         for (std::int64_t integration = 0; integration < 3; ++integration)
@@ -349,7 +349,7 @@ TEST(MeansOfSums, AreOverTheWeightsAndRoundedOnce) {
   EXPECT_EQ(means[4], 32768);
   EXPECT_EQ(means[5], -32768);
 
-  // In the place of the sums.
+  // Means may overwrite the sums.
   std::int64_t wide[] = {std::int64_t{1} << 40, 3, -(std::int64_t{1} << 41), 1};
   const std::int32_t wide_weights[] = {1 << 20, 2};
   means_of(SumType::complex_int64, wide, wide_weights, 2, reinterpret_cast<float*>(wide));

@@ -1,4 +1,4 @@
-// Generated signals: whether they are what the formula says, correlated in double precision here.
+// Generated signals follow the formula. The test correlates them in double precision.
 #include "physics/correlations/signal_model.hpp"
 
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ std::complex<double> sample_of(const SignalBlock& block, std::int64_t sample) {
   return {static_cast<double>(((both >> 4) ^ 8) - 8), static_cast<double>(((both & 15) ^ 8) - 8)};
 }
 
-/// Of one channel.
+/// Correlates one channel.
 std::complex<double> mean_visibility(const SignalBlock& block, std::int64_t i, std::int64_t j) {
   std::complex<double> sum;
   for (std::int64_t t = 0; t < block.times; ++t)
@@ -59,7 +59,7 @@ TEST(SignalModel, VisibilitiesTendToThoseOfItsSources) {
         const auto apart = static_cast<double>(i - j);
         const std::complex<double> expected =
             4.0 * turned(frequency * 0.011 * apart) + turned(-frequency * 0.04 * apart) + (i == j ? 0.25 : 0);
-        // Of 20000 samples of power 5.25: some 5.25 / sqrt(20000).
+        // The mean of 20000 samples of power 5.25 has an error of about 5.25 / sqrt(20000).
         EXPECT_LT(std::abs(mean_visibility(block, i, j) - expected), 0.2) << i << ' ' << j;
       }
   }

@@ -1,5 +1,5 @@
-// Sums over two arrays by functions of two elements, on the device. Built where there is CUDA; skipped where there is
-// no GPU. Truth: the same sums on the host, to the last bit where nothing is rounded.
+// Sums over all pairs of two arrays on the device. Built if there is CUDA; skipped without a GPU. Truth: sums on the
+// host, equal to the last bit if nothing is rounded.
 #include "physics/pair_sum.cuh"
 
 #include <gtest/gtest.h>
@@ -47,7 +47,8 @@ TEST_P(PairSumLaunch, AddsInTheHostsOrder) {
       for (std::size_t j = 0; j < columns; ++j) b[j] = 0.1F * static_cast<float>(j % 97) - 3;
       const double on_host = pair_sum_on_host(a.data(), static_cast<std::int64_t>(rows), b.data(),
                                               static_cast<std::int64_t>(columns), Product{});
-      // A product and a sum make one rounding or two, as compilers like: to a few bits of a term, not to the last.
+      // Compilers may round a product and a sum once or twice. Results agree to a few bits of a term, not to the last
+      // bit.
       EXPECT_NEAR(sum_on_device(a, b, Product{}), on_host, 1e-6 * static_cast<double>(rows * columns));
       std::vector<float> whole(columns);
       for (std::size_t j = 0; j < columns; ++j) whole[j] = static_cast<float>(j % 97) - 48;

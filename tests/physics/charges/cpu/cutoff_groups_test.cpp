@@ -1,4 +1,4 @@
-// Which partial sums of charges a cut-off keeps.
+// Partial sums of charges that a cut-off keeps.
 #include "physics/charges/cpu/cutoff_groups.hpp"
 
 #include <gtest/gtest.h>
@@ -40,14 +40,14 @@ TEST(SpatialOrder, HoldsEveryPlaceOnceAndKeepsNeighboursTogether) {
   std::vector<std::int64_t> order = spatial_order(places.coordinates());
   places.put_in(order);
   double longest = 0, sum = 0;
-  for (std::int64_t first = 0; first < 4096; first += 64) {  // 1/64 of the box each: edges of 7.5 at best
+  for (std::int64_t first = 0; first < 4096; first += 64) {  // 1/64 of the box each: edges are at best 7.5
     const Box box = box_around(places.x.data() + first, places.y.data() + first, places.z.data() + first, 64);
     for (std::size_t axis = 0; axis < 3; ++axis) {
       longest = std::max(longest, box.high[axis] - box.low[axis]);
       sum += box.high[axis] - box.low[axis];
     }
   }
-  EXPECT_LT(sum / (64 * 3), 15);  // near 30 in any order without sense
+  EXPECT_LT(sum / (64 * 3), 15);  // an arbitrary order would give nearly 30
   EXPECT_LT(longest, 30);
   std::sort(order.begin(), order.end());
   for (std::int64_t i = 0; i < 4096; ++i) EXPECT_EQ(order[static_cast<std::size_t>(i)], i);

@@ -1,4 +1,4 @@
-// exp and erf over vectors, against the C library's in long double.
+// exp and erf over vectors, against the C library's functions in long double.
 #include "physics/charges/cpu/interaction.hpp"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ struct TestLanes {
   }
 };
 
-/// In units of T's last place at 1.
+/// Error in units of T's last place at 1.
 template <class T>
 long double units(T got, long double expected) {
   return std::abs(got - expected) / std::abs(expected) * (sizeof(T) == 4 ? 0x1p24L : 0x1p53L);
@@ -49,7 +49,7 @@ void expect_true() {
     EXPECT_EQ(slope[0], 0) << x;
   }
   for (int k = 0; k < 200000; ++k) {
-    const T t2 = std::pow(static_cast<T>(k) / 25000, T{2});  // t to 8
+    const T t2 = std::pow(static_cast<T>(k) / 25000, T{2});  // t from 0 to 8
     const auto [value, slope] = gaussian_vectors<Lanes, T>(Vector{} + t2);
     const TrueAction action = true_action(std::sqrt(2 * static_cast<long double>(t2)), 0, 0, 1, false);
     ASSERT_LE(units(value[0], action.value), 5) << t2;

@@ -67,10 +67,10 @@ TEST(DirectSumKernels, EachKeepsTheBoundsOfFieldsAtEveryKindOfTarget) {
 }
 
 TEST(DirectSumKernels, DoublePrecisionLosesNothingToDistantOrigins) {
-  // The bound would allow 2^-52 L/r more, and L/r is 10^6 here; exact displacements do not need it.
+  // The bound would allow 2^-52 L/r more, and here L/r is 10^6. Exact displacements do not need this.
   const LatticeShape shape{1000001, 1, 1};
   Problem problem;
-  // Rounded so that long double, but not double, holds position - origin and index * spacing exactly.
+  // Rounded so that long double holds position - origin and index * spacing exactly, but double does not.
   problem.origin = {std::round(-0x1p45 / 3) * 0x1p-45, 0.1, 1e3};
   problem.spacing = {std::round(0x1p46 / 10) * 0x1p-46, 1, 1};
   for (int i = 0; i < 40; ++i) problem.add(1e5 - 0.017 * i, 0.1 + 0.01 * i, 1e3 + 1e-9 * i, 1 + i % 3);
@@ -86,7 +86,7 @@ TEST(DirectSumKernels, DoublePrecisionLosesNothingToDistantOrigins) {
 }
 
 TEST(DirectSumKernels, SinglePrecisionRootsAreGoodToTheLastPlaces) {
-  // One term, nothing added to it: squaring, root and reciprocal together lose under 2^-23.
+  // A single term: squaring, root and reciprocal together lose less than 2^-23.
   const float zero = 0, one = 1;
   const SingleCharges charges{1, &zero, &zero, &zero, &one, nullptr};
   for (const DirectSumKernels& lanes : usable_direct_sum_kernels()) {
@@ -106,7 +106,7 @@ TEST(DirectSumKernels, SinglePrecisionRootsAreGoodToTheLastPlaces) {
 }
 
 TEST(DirectSumKernels, DoublePrecisionRootsAreGoodToTheLastPlaces) {
-  // The same: under 2^-52, from one end of the range that coordinates may have to the other.
+  // A single term in double precision loses less than 2^-52, over the whole range of coordinates.
   const double zero = 0, one = 1;
   const DoubleCharges charges{1, &zero, &zero, &zero, &zero, &zero, &zero, &one};
   for (const DirectSumKernels& lanes : usable_direct_sum_kernels()) {

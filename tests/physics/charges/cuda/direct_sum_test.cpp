@@ -1,5 +1,5 @@
-// The launches for device pointers: what they refuse, and what they make of sizes that the host does not know. Built
-// where there is CUDA; skipped where there is no GPU.
+// Launches for device pointers: invalid arguments, and sizes that the host does not know. Built if there is CUDA;
+// skipped without a GPU.
 #include "physics/direct_sum.cuh"
 
 #include <gtest/gtest.h>
@@ -52,7 +52,7 @@ class DeviceBatch {
   [[nodiscard]] cudaError_t launch(const PotentialOptions& options = {}) const {
     return direct_sum(charges, targets, sizes, options, result, workspace, stream_.get());
   }
-  /// What lies on the device now.
+  /// Copies the results from the device.
   [[nodiscard]] Answer<T> answer() const {
     stream_.synchronize();
     Answer<T> answer;

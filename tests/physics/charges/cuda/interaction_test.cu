@@ -1,5 +1,5 @@
-// g and -g' of the GPU's interactions, one pair at a time, on the host and, where there is one, on a GPU. Truth: the
-// formulas in long double. Built where there is CUDA.
+// g and -g' of the GPU's interactions, one pair at a time. They run on the host and, if there is one, on a GPU. Truths
+// are formulas in long double. Built if there is CUDA.
 #include "physics/charges/cuda/interaction.cuh"
 
 #include <gtest/gtest.h>
@@ -48,7 +48,7 @@ std::vector<Action<T>> actions(bool on_device, const std::vector<T>& rho2, const
 
 constexpr long double pi = std::numbers::pi_v<long double>;
 
-/// -g' of a Gaussian charge; near it, by P(3/2, x^2), a series without cancellation.
+/// -g' of a Gaussian charge. Near the charge it uses P(3/2, x^2), a series without cancellation.
 long double gaussian_force(long double r, long double a) {
   const long double x = a * r, density = 2 * a / std::sqrt(pi) * std::exp(-x * x);
   if (x > 1) return (std::erf(x) / r - density) / r;
@@ -57,7 +57,7 @@ long double gaussian_force(long double r, long double a) {
   return density * sum / r;
 }
 
-/// Errors in roundings of T: the largest of g m and of -g' m^2.
+/// Largest errors of g m and of -g' m^2, in roundings of T.
 template <class T>
 struct Worst {
   long double g = 0, force = 0;
@@ -105,7 +105,7 @@ TEST_P(PairActions, OnOnePlaceAndOfPoints) {
   EXPECT_EQ(found[0].force, 0);
   EXPECT_EQ(found[1].g, 0.5);  // a point
   EXPECT_EQ(found[1].force, 0.25);
-  EXPECT_EQ(found[2].g, 0);  // spread over everything
+  EXPECT_EQ(found[2].g, 0);  // its width is much larger than every distance
   EXPECT_EQ(found[2].force, 0);
 }
 

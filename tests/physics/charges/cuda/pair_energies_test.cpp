@@ -1,4 +1,4 @@
-// The launches for device pointers: what they refuse. Built where there is CUDA; skipped where there is no GPU.
+// Launches for device pointers: invalid arguments. Built if there is CUDA; skipped without a GPU.
 #include "physics/pair_energies.cuh"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
-// Screened and Gaussian charges on the GPU where its kernel takes another path: far from the origin, near a charge, and
-// beyond the range of a type. Truths: the same in double precision, and formulas by hand. Skipped where there is no
-// GPU.
+// Screened and Gaussian charges on the GPU, where its kernel takes another path. Such places are far from the origin,
+// near a charge, or beyond the range of a type. Truths: results in double precision, and formulas by hand. Skipped
+// without a GPU.
 #include <gtest/gtest.h>
 
 #include "tests/physics/potential_fixture.hpp"
@@ -18,7 +18,8 @@ TEST_P(Targets, KeepTheirDigitsFarFromTheOrigin) {
   for (double& x : problem.points) x += 1e5;
   for (double& q : problem.charge) q = std::abs(q);
   problem.add_point(0, 0, 0);
-  std::swap_ranges(problem.points.begin(), problem.points.begin() + 3, problem.points.end() - 3);  // it is the origin
+  std::swap_ranges(problem.points.begin(), problem.points.begin() + 3,
+                   problem.points.end() - 3);  // this point is the origin
   Problem gaussian = problem;
   gaussian.width.assign(gaussian.charge.size(), 0.5);
   for (const auto& [of, length] : {std::pair{problem, 3.0}, {gaussian, 0.0}}) {
@@ -33,8 +34,8 @@ TEST_P(Targets, KeepTheirDigitsFarFromTheOrigin) {
 TEST_P(Targets, NearAChargeTheCutOffHolds) {
   Problem problem;
   problem.add(1, 1, 1, 1);
-  problem.add_point(1 + 0x1p-19, 1, 1);  // 1.9e-6
-  problem.add_point(1 + 0x1p-18, 1, 1);  // beyond
+  problem.add_point(1 + 0x1p-19, 1, 1);  // at 1.9e-6 from the charge
+  problem.add_point(1 + 0x1p-18, 1, 1);  // beyond the cut-off
   for_both_precisions([&](auto zero) {
     using T = decltype(zero);
     const Answer<T> found = evaluate<T>(*potential_, at_points, {problem}, {Singular::infinite, 1, 0, 0x1.8p-19, 1e3});

@@ -1,4 +1,4 @@
-// The referee of pair energies: it finds right what is right, and wrong what is wrong.
+// The referee of pair energies: it accepts right results and rejects wrong ones.
 #include "physics/charges/pair_energy_referee.hpp"
 
 #include <gtest/gtest.h>

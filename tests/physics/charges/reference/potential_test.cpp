@@ -1,4 +1,4 @@
-// The referee's answers at chosen points, its bound, and that it tells wrong answers from right ones.
+// The referee's answers at chosen points, and its bound. It must reject wrong answers.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -17,8 +17,9 @@ const LatticeShape shape{15, 12, 10};
 Problem tricky_problem() {
   Problem problem = random_problem(5, 1000, 12, false);
   problem.spacing = {1.1, 0.7, 1.3};
-  problem.add(problem.origin[0] + 3 * 1.1, problem.origin[1] + 2 * 0.7, problem.origin[2] + 1.3, -1);  // on a point
-  problem.add(problem.origin[0] + 1.1 + 1e-5, problem.origin[1], problem.origin[2], 2);                // near one
+  problem.add(problem.origin[0] + 3 * 1.1, problem.origin[1] + 2 * 0.7, problem.origin[2] + 1.3,
+              -1);                                                                       // on a lattice point
+  problem.add(problem.origin[0] + 1.1 + 1e-5, problem.origin[1], problem.origin[2], 2);  // near a lattice point
   problem.add(problem.origin[0], problem.origin[1], problem.origin[2], 0);
   return problem;
 }
@@ -45,8 +46,8 @@ void expect_true_potential_and_bound(Singular policy) {
   const long double largest = extent(problem, shape);
   for (std::int64_t point = 0; point < shape.points(); ++point) {
     const Truth expected = truth<T>(problem, shape, point, options, largest);
-    // A millionth of single precision's bound, a third of double precision's even without its part for coordinates: to
-    // be fit to judge them.
+    // The referee may use only a part of the bounds that it checks. The part is a millionth of single precision's
+    // bound. It is a third of double precision's bound without the part for coordinates.
     const double allowed = sizeof(T) == sizeof(float) ? 1e-6 * static_cast<double>(expected.bound)
                                                       : truth<double>(problem, shape, point, options, 0).bound / 3;
     EXPECT_TRUE(within(error_over_bound(answer[point].potential, expected.potential, allowed), 1))
@@ -85,7 +86,7 @@ TEST(ReferencePotential, IsTrueForFieldsAtEveryKindOfTarget) {
       for (std::size_t i = 0; i < targets.size(); ++i) {
         const Truth expected = truth<double>(problem, where, targets[i], options, largest);
         const Truth without_shift = truth<double>(problem, where, targets[i], options, 0);
-        // A part of the bound, to be fit to judge it.
+        // The referee may use only a part of the bound that it checks.
         EXPECT_TRUE(within(error_over_bound(answer[i].potential, expected.potential, without_shift.bound), 0.5)) << i;
         EXPECT_NEAR(answer[i].bound, expected.bound, 1e-9 * expected.bound) << i;
         EXPECT_NEAR(answer[i].field_bound, expected.field_bound, 1e-9 * expected.field_bound) << i;
@@ -170,7 +171,7 @@ TEST(ReferencePotential, KeepsDigitsWhenEverythingIsFarFromZero) {
 }
 
 TEST(ReferencePotential, TellsDistancesThatRoundingHidesFromOneAnother) {
-  Problem problem;  // 3 * 0.1 is not the double that it is rounded to, and a softening this short makes it matter
+  Problem problem;  // 3 * 0.1 is not the rounded double, and this short softening makes the difference matter
   problem.origin = {0, 0, 0};
   problem.spacing = {0.1, 1, 1};
   problem.add(3 * 0.1, 0, 0, 1);
@@ -212,7 +213,7 @@ TEST(ReferencePotential, NoChargesGiveZeroAndAllowNothingElse) {
 }
 
 TEST(ReferencePotential, WhatIsFoundAtATargetDependsOnNoOther) {
-  // Among them one on a charge, one near a charge, and many that are neither.
+  // One target is on a charge, one is near a charge, and many are neither.
   const Batch batch(shape, {tricky_problem()});
   const std::vector<std::int64_t> points = all_points();
   for (const ScalarType precision : {ScalarType::float32, ScalarType::float64}) {

@@ -1,4 +1,4 @@
-// The referee's inner loops of every instruction set that this machine runs, against sums in long double.
+// The referee's inner loops for every instruction set of this machine, against sums in long double.
 #include "physics/charges/reference/tile.hpp"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ TEST(TileLoops, BaselineIsLastAndNamesDiffer) {
   EXPECT_EQ(names.size(), usable.size());
 }
 
-/// Charges in a box of 10 and a tile of targets in it; low parts are those that coordinates near 10^6 would have.
+/// Charges in a box of 10 and a tile of targets in it. The low parts are those of coordinates near 10^6.
 class TileLoopsOfAll : public ::testing::Test {
  protected:
   static constexpr int count = 101;
@@ -64,7 +64,7 @@ class TileLoopsOfAll : public ::testing::Test {
     long double potential = 0, magnitude = 0, bound = 0, field[3] = {}, field_magnitude = 0, field_bound = 0;
     long double nearest2 = HUGE_VALL;
   };
-  /// Of the charges first .. last - 1 at target k.
+  /// True sums of the charges first .. last - 1 at target k.
   Truth truth(int first, int last, int k, bool with_low, bool with_cutoff,
               InteractionKind kind = InteractionKind::plain) const {
     Truth sum;
@@ -94,7 +94,7 @@ class TileLoopsOfAll : public ::testing::Test {
       if (with_cutoff && d2 >= law_.reach2) continue;
       const long double length = with_cutoff ? std::min<long double>(rho, cutoff) : rho;
       const long double share = std::abs(q) / rho * (law_.relative + law_.shift / length);
-      // Loops leave constant factors to others.
+      // The loops do not apply constant factors.
       const bool is_screened = kind == InteractionKind::screened;
       sum.bound += share * (is_screened ? action.value_bound / 2 : 1);
       sum.field_bound += share / length * (is_screened ? action.slope_bound / 2 : 1);
@@ -133,9 +133,9 @@ TEST_F(TileLoopsOfAll, AreTrue) {
               targets_.count = targets;
               TileSums sums;
               loops.loop[exact][field][with_cutoff][kind](charges_, first, last, targets_, law_, sums);
-              // Next to nothing where low parts and what operations lose are kept; else as many units as there are
-              // additions, of a field's twice that, or three times with the cut-off's second term. Exponential and
-              // error functions are right to some units.
+              // Exact loops have almost no error. Other loops lose a unit for each addition. A field loses twice as
+              // many, or three times with the cut-off's second term. Exponential and error functions are right to a few
+              // units.
               const double allowed = exact ? (kind == InteractionKind::plain ? 0x1p-7 : 4) * u : (8 + last - first) * u;
               for (int k = 0; k < targets; ++k) {
                 const Truth expected = truth(first, last, k, exact, with_cutoff, kind);
@@ -168,7 +168,7 @@ TEST_F(TileLoopsOfAll, OneChargeIsRightToTheLastPlaces) {
   std::mt19937 random(2);
   for (const TileLoops& loops : usable_tile_loops())
     for (int i = 0; i < 2000; ++i) {
-      // Along one axis the displacement is no sum, and its square's root the displacement.
+      // Along one axis the displacement is not a sum, and the root of its square is the displacement.
       const double distance = std::uniform_real_distribution<double>(1, 4)(random);
       for (int axis = 0; axis < 3; ++axis) targets_.high[axis][0] = high_[axis][0] = 0;
       targets_.high[i % 3][0] = distance;

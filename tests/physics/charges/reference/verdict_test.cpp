@@ -1,4 +1,4 @@
-// The sentence that says when potentials are right, against the bounds that the referee gives.
+// The sentence about right potentials, against the bounds that the referee gives.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace smallbatch::testing {
 namespace {
 
-/// The exponents of the powers of two in a sentence, as numbers.
+/// Powers of two in a sentence, as numbers.
 std::vector<double> powers(const std::string& sentence) {
   std::vector<double> found;
   const std::regex power("2\\^(-[0-9]+)");

@@ -1,4 +1,4 @@
-// Every instruction set that this machine runs, through the CPU's plan.
+// Every instruction set of this machine, through the CPU's plan.
 #include "physics/correlations/cpu/rank_update.hpp"
 
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ TEST(RankUpdateKernels, EachIsRightForAllNumbersOfInputs) {
 }
 
 TEST(RankUpdateKernels, NoSumOfIntegersIsTooLarge) {
-  // As many of the largest products as are summed together.
+  // The number of largest products that are summed together.
   for (const RankUpdateKernels& kernels : usable_rank_update_kernels())
     for (const std::int64_t inputs : {2, 20, 40}) {
       Signal signal(SampleType::complex_int8, 1, times_per_integer_sum, inputs);

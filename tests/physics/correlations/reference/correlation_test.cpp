@@ -1,4 +1,4 @@
-// The referee of correlations: right answers, made in long double, and wrong ones.
+// The referee of correlations accepts right answers, made in long double, and rejects wrong ones.
 #include "physics/correlations/referee.hpp"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,8 @@ namespace {
 constexpr double infinite = std::numeric_limits<double>::infinity();
 constexpr std::int64_t inputs = 6, baselines = baselines_of(inputs), times = 700;
 
-/// A right answer of channel 1, integration 0, which may be spoilt: parts of all baselines as numbers, weights.
+/// A right answer of channel 1, integration 0, which tests may spoil: weights, and the parts of all baselines as
+/// numbers.
 struct CorrelationAnswer {
   SumType type;
   bool are_means;
@@ -154,7 +155,7 @@ TEST(CorrelationReferee, RefusesIntegersThatAreOffByOne) {
 
 TEST(CorrelationReferee, WithoutSamplesASumIsZeroAndAMeanNone) {
   for (const SampleType type : all_sample_types) {
-    const Signal signal = flagged_signal(type);  // all of input 5
+    const Signal signal = flagged_signal(type);  // input 5 is flagged throughout
     for (const bool means : {false, true}) {
       CorrelationAnswer wrong(signal, means);
       EXPECT_EQ(wrong.weight[baseline_of(5, 2)], 0);
