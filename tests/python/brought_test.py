@@ -1,5 +1,5 @@
-"""Arrays that have more than numbers: units, masks, gradients, other types and orders. The package reads them with their
-meaning, or refuses them in a sentence. It never reads the bare numbers."""
+"""Arrays that have more than numbers: units, masks, gradients, other types and orders. The package reads them with
+their meaning, or refuses them in a sentence. It never reads the bare numbers."""
 
 import sys
 import types

@@ -1,4 +1,5 @@
-"""examples/charge_equilibration in Python agrees with its C++ program. tests/examples compares that with other programs."""
+"""examples/charge_equilibration in Python agrees with its C++ program. tests/examples compares the C++ program with
+others."""
 
 import csv
 import os

@@ -1,4 +1,5 @@
-"""Arrays of JAX without float64 on the host, and on a GPU. Skipped without JAX; GPU tests are skipped without its GPU."""
+"""Arrays of JAX without float64 on the host, and on a GPU. Skipped without JAX. GPU tests are skipped if JAX has no
+GPU."""
 
 import numpy as np
 import pytest

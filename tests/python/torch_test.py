@@ -1,5 +1,5 @@
-"""Tensors of PyTorch, on the host and on GPUs: on which stream what is enqueued runs, and where results are. Skipped
-without PyTorch, and of GPUs without one. Needs nothing else but NumPy, pytest and the package:
+"""Tensors of PyTorch, on the host and on GPUs: the stream of enqueued work, and the memory of results. Skipped without
+PyTorch; GPU tests are skipped without a GPU. The test needs only NumPy, pytest and the package:
 
     PYTHONPATH=build/python/package python tests/python/torch_test.py
 """
