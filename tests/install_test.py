@@ -1,4 +1,4 @@
-"""What is installed into an empty prefix is linked from an empty folder: every example, and what users' projects do."""
+"""An installation in an empty prefix is linked from empty folders: by every example, and by projects as users have them."""
 
 import json
 import os
@@ -16,8 +16,8 @@ WITH_CUDA = "SMALLBATCH_NVCC" in os.environ
 KINDS = ["static", "shared"]
 ROOMS = ["core", "solvers", "physics", "io"]
 
-# Every folder of examples/ that has a CMakeLists.txt is a project that finds smallbatch, builds, and has its programs run
-# by ctest. What a folder needs besides; nothing for those that are not named.
+# Every folder of examples/ with a CMakeLists.txt is a project that finds smallbatch. It builds, and ctest runs its
+# programs. This table names what a folder needs in addition.
 NEEDS_CUDA = {"cuda"}
 EXAMPLES = sorted(path.parent.name for path in (ROOT / "examples").glob("*/CMakeLists.txt"))
 
@@ -30,7 +30,7 @@ def call(*command, expect=0, **options):
 
 @pytest.fixture(scope="module")
 def prefixes(tmp_path_factory):
-    """One prefix with the static and one with the shared libraries."""
+    """Returns two prefixes: one with the static libraries, one with the shared ones."""
     found = {}
     for kind in KINDS:
         found[kind] = tmp_path_factory.mktemp(kind)
@@ -49,7 +49,7 @@ def library_folder(prefix):
 
 
 def project(folder, cmake, **files):
-    """Writes a project; names of files have "_dot_" for "." and "_in_" for "/", read from behind."""
+    """Writes a project. In names of files "_dot_" stands for "." and "_in_" for "/"."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "CMakeLists.txt").write_text(cmake)
     for name, text in files.items():
@@ -125,7 +125,7 @@ target_link_libraries(p PRIVATE smallbatch::solvers)
 
 
 def test_the_python_package_is_built_on_what_is_installed(prefixes, tmp_path):
-    """By pip, into an empty folder; of the repository it takes no library."""
+    """pip builds it into an empty folder, and takes no library from the repository."""
     pytest.importorskip("scikit_build_core")
     package = tmp_path / "package"
     said = call(sys.executable, "-m", "pip", "install", "--verbose", "--no-build-isolation", "--no-deps", "--no-index",
@@ -150,7 +150,7 @@ def test_everything_is_installed_at_once(tmp_path):
 
 
 def test_nothing_installed_names_this_machine(prefixes):
-    """What is installed can be moved: no file of text has a path of the build or of the source."""
+    """An installation can be moved: no text file has a path of the build or of the source."""
     texts = 0
     for prefix in prefixes.values():
         for path in [*prefix.rglob("*.cmake"), *prefix.rglob("*.pc"), *prefix.rglob("*.h*"), *prefix.rglob("*.cuh")]:
@@ -168,7 +168,7 @@ def test_a_prefix_can_be_moved(prefixes, tmp_path):
 
 
 def test_both_kinds_in_one_prefix(prefixes, tmp_path):
-    """Shared libraries are taken, unless the static ones are asked for."""
+    """find_package() takes shared libraries, unless the static ones are asked for."""
     for kind in KINDS:
         shutil.copytree(prefixes[kind], tmp_path / "prefix", symlinks=True, dirs_exist_ok=True)
     for static in ["OFF", "ON"]:
@@ -180,7 +180,7 @@ def test_both_kinds_in_one_prefix(prefixes, tmp_path):
 
 
 def test_a_header_of_the_users_own_is_not_ours(prefix, tmp_path):
-    """A project with a core/error.hpp of its own, that hides its symbols and has our warnings' opposite taste."""
+    """The project has its own core/error.hpp, hides its symbols, and has warnings that our headers must not cause."""
     project(
         tmp_path / "p",
         """cmake_minimum_required(VERSION 3.22)
@@ -261,7 +261,7 @@ endif()
 
 
 def test_solvers_need_no_files_libraries(prefixes, tmp_path):
-    """find_package() of solvers and physics looks for nothing but threads, and CUDA where it was built in."""
+    """For solvers and physics, find_package() looks only for threads, and for CUDA if it was built in."""
     done = configure(ROOT / "examples" / "cpp", tmp_path / "b", prefixes["static"])
     found = set(re.findall(r"Found (\w+)", done.stdout)) - {"Threads", "CUDAToolkit"}
     assert not found
@@ -269,7 +269,7 @@ def test_solvers_need_no_files_libraries(prefixes, tmp_path):
 
 
 def test_kernels_are_compiled_where_a_gpu_is_seen(tmp_path):
-    """nvcc alone does not suffice, and one line says what does."""
+    """nvcc without a GPU is not enough for AUTO. One line says what was chosen."""
     project(tmp_path / "p", "cmake_minimum_required(VERSION 3.22)\nproject(p LANGUAGES C CXX)\nadd_subdirectory(smallbatch)\n")
     (tmp_path / "p" / "smallbatch").symlink_to(ROOT)
     for name, status in [("nvcc", 0), ("nvidia-smi", 9)]:
@@ -286,7 +286,7 @@ def test_kernels_are_compiled_where_a_gpu_is_seen(tmp_path):
 
 
 def test_a_project_that_contains_this_one(tmp_path):
-    """add_subdirectory, which is what FetchContent ends with: libraries and nothing else, and nothing leaks."""
+    """add_subdirectory(), which FetchContent calls, gives only libraries. No setting leaks into the project."""
     inner = tmp_path / "p" / "smallbatch"
     project(
         tmp_path / "p",
@@ -337,7 +337,7 @@ int main() { return smallbatch::length_unit_in_angstrom("nm") == 10 ? 0 : 1; }
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("page,package", [("c.md", "smallbatch"), ("fortran.md", "smallbatch-fortran")])
 def test_programs_of_pages_print_what_they_say(page, package, kind, prefixes, tmp_path):
-    """... compiled by the line that the page has for pkg-config."""
+    """Each program is compiled by the page's own line with pkg-config."""
     text = (ROOT / "docs" / page).read_text()
     language, program, printed = re.search(r"```(c|fortran)\n(.*?)```\n\nIt prints:\n\n```\n(.*?)```", text, re.S).groups()
     command = re.search(rf"^(\w.*pkg-config .* {package}\))$", text, re.M)[1]
@@ -355,13 +355,13 @@ def test_programs_of_pages_print_what_they_say(page, package, kind, prefixes, tm
 
 @pytest.mark.parametrize("room,file", [(room, f"libsmallbatch_{room}.so") for room in ROOMS] + [("c", "libsmallbatch.so")])
 def test_shared_libraries_show_nothing_but_their_own(room, file, prefixes):
-    """Of names in namespace smallbatch, those that a public header declares or that one room needs of another."""
+    """In namespace smallbatch they export only names that a public header declares or that another room needs."""
     library = library_folder(prefixes["shared"]) / file
     assert library.is_symlink() and (library.parent / os.readlink(library)).name == f"{file}.0.2"
     names = re.findall(r" [A-Z] (\S+)", call("nm", "--dynamic", "--defined-only", library).stdout)
     assert names
     assert not [name for name in names if not re.match(r"_Z(T[ISV])?NK?10smallbatch|smallbatch_", name)]
-    # What a backend is made of stays inside.
+    # Parts of a backend stay hidden.
     assert not [name for name in names if re.search(r"ldlt|lanes|make_\w*(cpu|cuda|reference)|Hdf5|png_", name)]
     needed = call("readelf", "--dynamic", library).stdout
     assert f"soname: [{file}.0.2]" in needed

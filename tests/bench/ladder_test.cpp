@@ -1,4 +1,4 @@
-// Every row of every table is right, on sizes that no tile divides; and the check that says so can fail.
+// Every row of every table is right, on sizes that no tile divides. Wrong answers fail the check.
 #include "bench/ladder.hpp"
 
 #include <cuda_runtime_api.h>
@@ -130,7 +130,7 @@ TEST_F(Ladders, KernelsTellWhatTheyTake) {
       EXPECT_GT(kernel.resident_warps, 0) << step.name;
       EXPECT_LE(kernel.resident_warps, 64) << step.name;
     }
-    // 32 x 32 elements over blocks of 1024 / rows threads, as the steps are named; a warp holds 32 rows of A
+    // By names of the steps: a block has 32 x 32 / rows threads, and a lane has 32 registers for each row that it keeps.
     if (step.name == "rows_per_thread_1") {
       EXPECT_EQ(kernels[0].threads, 1024);
     }
@@ -224,7 +224,7 @@ TEST_F(Ladders, OneBadNumberIsFound) {
   put(8 * 1776 + 3, 100);  // in the last system, which the referee judges
   EXPECT_GT(systems->worst_error(), 1);
   solve();
-  put(8 * 2 + 3, std::numeric_limits<float>::quiet_NaN());  // in a system that it does not judge
+  put(8 * 2 + 3, std::numeric_limits<float>::quiet_NaN());  // in a system that the referee does not judge
   EXPECT_GT(systems->worst_error(), 1);
   solve();
   const std::int32_t failed = 1;

@@ -1,4 +1,4 @@
-// The functors of a x + y as plain loops and on threads; as kernels the ladder runs them.
+// Tests the functors of a x + y as plain loops and on threads. The ladder tests them as kernels.
 #include "bench/saxpy.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The tables, from measurements whose rates are known by hand.
+// Tests the tables with measurements that have known rates.
 #include "bench/table_columns.hpp"
 
 #include <gtest/gtest.h>

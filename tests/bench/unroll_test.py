@@ -1,8 +1,8 @@
-"""What `#pragma unroll` makes of bench/unroll.cu, read in the machine code: in a loop unrolled U times the loads of U turns
-come before the first use of any, and the special-function unit has several turns' work before the first turn is done.
-So latencies are waited for together.
+"""Checks the machine code that `#pragma unroll` makes of bench/unroll.cu. In a loop unrolled U times, the loads of U turns
+come before the first use of any. The special-function unit gets the work of several turns before the first turn is done.
+So the loop waits for many latencies at once.
 
-Needs no GPU, but a disassembler: `cuobjdump` and `nvdisasm` of the CUDA toolkit.
+The test needs no GPU, but `cuobjdump` and `nvdisasm` of the CUDA toolkit.
 """
 
 import os
@@ -28,7 +28,7 @@ UNROLLED = [1, 2, 4, 8, 16]
 
 @pytest.fixture(scope="module")
 def kernels(tmp_path_factory):
-    """{U: the instructions of the loop unrolled U times}"""
+    """Returns {U: the instructions of the loop unrolled U times}."""
     code = tmp_path_factory.mktemp("unroll") / "unroll.o"
     code.write_bytes(subprocess.run(["ar", "p", LADDERS, "unroll.cu.o"], capture_output=True, check=True).stdout)
     text = subprocess.run(["cuobjdump", "-sass", code], capture_output=True, text=True, check=True,
@@ -40,7 +40,7 @@ def kernels(tmp_path_factory):
 
 
 def loop(function):
-    """The longest stretch of instructions from a branch's target to that branch."""
+    """Returns the longest loop: the instructions from a branch's target to the branch."""
     lines = re.findall(r"^\s*/\*([0-9a-f]{4,})\*/\s+(.*?);", function, re.M)
     address = [int(at, 16) for at, _ in lines]
     loops = []
@@ -68,7 +68,7 @@ def special(code):
 
 
 def loads_before_a_use(code):
-    """How many loads come before the first instruction that reads what one of them loaded."""
+    """Counts the loads before the first instruction that reads a loaded value."""
     loaded = set()
     for i, text in enumerate(code):
         if operation(text).startswith("LDG"):
@@ -79,8 +79,7 @@ def loads_before_a_use(code):
 
 
 def special_before_a_sum(code):
-    """How many special functions are asked for before the first turn's term goes into the sum: an addition, of which the
-    loop has no others."""
+    """Counts the special functions before the first turn's term is added to the sum. The loop has no other additions."""
     first = min(i for i, text in enumerate(code) if operation(text) == "FADD")
     return sum(at < first for at in special(code))
 
@@ -96,7 +95,7 @@ def test_a_loop_has_the_turns_that_the_pragma_says(kernels, unroll):
 
 @pytest.mark.parametrize("unroll", UNROLLED)
 def test_loads_come_before_the_first_use(kernels, unroll):
-    # of 16 a few follow: the compiler takes no more registers for them
+    # with 16, a few loads come later, because the compiler uses no more registers
     assert loads_before_a_use(kernels[unroll]) >= (unroll if unroll <= 8 else 9)
 
 

@@ -1,4 +1,4 @@
-"""examples/charge_equilibration on a GPU gives what it gives on the CPU, which its other test has against others."""
+"""examples/charge_equilibration gives the same results on a GPU as on the CPU. Its other test checks those of the CPU."""
 
 import csv
 import os

@@ -1,5 +1,5 @@
-"""examples/charge_equilibration: charges against RDKit's and against the bordered system that its comment begins with,
-two atoms in closed form, and maps against sums of q / r."""
+"""Checks examples/charge_equilibration. Charges are compared with those of RDKit, with the bordered system of
+equilibration.hpp, and with a closed form for two atoms. Maps are compared with sums of q / r."""
 
 import csv
 import os
@@ -19,7 +19,7 @@ EXAMPLE = ROOT / "examples" / "charge_equilibration"
 PROGRAM = Path(os.environ.get("SMALLBATCH_BIN", ROOT / "build" / "bin" / "smallbatch")).resolve().parent / "charge_equilibration"
 MOLECULES = EXAMPLE / "molecules.sdf"
 PARAMETERS = EXAMPLE / "eem_parameters.txt"
-VOLT = 14.399645478425672  # of e/angstrom, CODATA 2018
+VOLT = 14.399645478425672  # one e/angstrom in volt, CODATA 2018
 
 
 def parameters():
@@ -58,7 +58,7 @@ def equilibrate(tmp_path):
 
 
 def record(name, atoms, bonds, charges=(), codes=None):
-    """A V2000 record: atoms (element, x, y, z), bonds (first, second, order), charges (atom, charge) of an M  CHG line."""
+    """Returns a V2000 record. atoms: (element, x, y, z); bonds: (first, second, order); charges: (atom, charge) for M  CHG."""
     lines = [name, "", "", f"{len(atoms):3d}{len(bonds):3d}  0  0  0  0  0  0  0  0999 V2000"]
     for k, (element, x, y, z) in enumerate(atoms):
         lines.append(f"{x:10.4f}{y:10.4f}{z:10.4f} {element:<3s} 0{codes[k] if codes else 0:3d}" + "  0" * 10)
@@ -77,7 +77,7 @@ def of_file():
 
 
 def bordered_solution(molecule):
-    """J q + A = mu, sum q = Q, with mu among the unknowns."""
+    """Solves J q + A = mu, sum q = Q, with mu among the unknowns."""
     orders = [max([int(bond.GetBondTypeAsDouble()) for bond in atom.GetBonds()], default=1)
               for atom in molecule.GetAtoms()]
     site = [SITES[atom.GetSymbol(), order] for atom, order in zip(molecule.GetAtoms(), orders)]
@@ -98,7 +98,7 @@ def test_charges_are_those_of_rdkit(equilibrate):
     assert len(charges) == len(molecules) > 50
     assert max(map(len, charges)) == 32
     for molecule, charge in zip(molecules, charges):
-        for atom in molecule.GetAtoms():  # RDKit's matrix is transposed: its charges sum to -Q (its issue 2232)
+        for atom in molecule.GetAtoms():  # RDKit's charges sum to -Q (its issue 2232)
             atom.SetFormalCharge(-atom.GetFormalCharge())
         np.testing.assert_allclose(charge, rdMolDescriptors.CalcEEMcharges(molecule), rtol=0, atol=1e-13,
                                    err_msg=molecule.GetProp("_Name"))
@@ -160,7 +160,7 @@ def test_one_atom_has_the_charge_of_its_molecule(equilibrate):
 
 
 def test_charges_in_the_lines_of_atoms(equilibrate):
-    # Codes 1, 2, 3 are +3, +2, +1, and 5, 6, 7 are -1, -2, -3; a line M  CHG takes their place.
+    # Codes 1, 2, 3 are +3, +2, +1, and codes 5, 6, 7 are -1, -2, -3. A line M  CHG replaces them.
     for code, total in {0: 0, 1: 3, 2: 2, 3: 1, 4: 0, 5: -1, 6: -2, 7: -3}.items():
         (of_code,) = equilibrate(pair(1.1, codes=[code, 0])).charges
         assert [of_code] == equilibrate(pair(1.1, charges=[(2, total)])).charges
@@ -184,7 +184,7 @@ def test_maps_are_the_sums_of_their_charges(equilibrate):
             distance = np.linalg.norm(points[..., None, :] - position, axis=-1)
             terms = VOLT * np.array(charge) / distance
             v = group["V"][step]
-            bound = np.abs(terms) * (2**-22 + 2**-23 * largest_distance / distance)  # of smallbatch/physics/potential.hpp
+            bound = np.abs(terms) * (2**-22 + 2**-23 * largest_distance / distance)  # physics/potential.hpp
             assert (np.abs(v - terms.sum(axis=-1)) <= bound.sum(axis=-1)).all()
             assert group["V_min"][step] == v.min() and group["V_max"][step] == v.max()
             reader.SetStep(step)
@@ -198,7 +198,7 @@ def test_maps_are_the_sums_of_their_charges(equilibrate):
 
 
 def test_many_molecules_have_their_own_maps(equilibrate):
-    # More than are in memory at a time; each one's charges lie on a line of its own length.
+    # There are more molecules than fit into memory at a time. Each molecule's atoms lie on a line of another length.
     distances = [round(1 + 0.0005 * k, 4) for k in range(2100)]
     result = equilibrate("".join(map(pair, distances)), "--points", 2)
     with h5py.File(result.maps) as file:
