@@ -130,7 +130,7 @@ TEST_F(Ladders, KernelsTellWhatTheyTake) {
       EXPECT_GT(kernel.resident_warps, 0) << step.name;
       EXPECT_LE(kernel.resident_warps, 64) << step.name;
     }
-    // By names of the steps: a block has 32 x 32 / rows threads, and a lane has 32 registers for each row that it keeps.
+    // A block has 32 x 32 / rows threads, with rows as in the name. A lane has 32 registers for each row that it keeps.
     if (step.name == "rows_per_thread_1") {
       EXPECT_EQ(kernels[0].threads, 1024);
     }
