@@ -38,7 +38,7 @@ Step host_step(std::int64_t rows, std::int64_t columns, std::int64_t rows_of_par
   return step;
 }
 
-/// Calls production; the only place that does.
+/// Calls production. No other function of this ladder does.
 Step production_step(const Problem& problem, ScalarType precision) {
   const bool single = precision == ScalarType::float32;
   Step step;

@@ -79,7 +79,7 @@ Step eigen_step(const std::shared_ptr<HostPlanes<T>>& planes) {
   return step;
 }
 
-/// Calls the cpu backend; the only place that does.
+/// Calls the cpu backend. No other function of this ladder does.
 template <class T>
 Step backend_step(const std::shared_ptr<HostPlanes<T>>& planes, const DirectSumKernels& lanes, unsigned threads) {
   const std::shared_ptr<Potential> backend = make_cpu_potential(threads, lanes);

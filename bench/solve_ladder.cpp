@@ -11,7 +11,7 @@ namespace smallbatch {
 
 namespace {
 
-/// Calls production; the only place that does.
+/// Calls production. No other function of this ladder does.
 template <class T>
 void launch_production(const Systems<T>& systems, SpdMethod method, Stored stored, cudaStream_t stream) {
   SpdOptions options;

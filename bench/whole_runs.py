@@ -3,9 +3,12 @@
 
     bench/whole_runs.py build/bin [--package build/python/package] | bench/collect.py bench/RESULTS.md
 
-Each file is in the page cache, and each figure is the best of several runs. It is compared with other ways
-to process the same bytes. These are reading with all threads, and reading and copying to the GPU (smallbatch_bench
---file). HDF5 itself reads compressed chunks. A short script does the job with h5py and PyTorch.
+Each file is in the page cache, and each figure is the best of several runs. Each figure stands beside another way to
+process the same bytes:
+
+- reading with all threads, or reading and copying to the GPU (smallbatch_bench --file);
+- HDF5's own reading of compressed chunks;
+- a script with h5py and PyTorch.
 """
 
 import argparse
