@@ -18,9 +18,9 @@ enum class BackendKind {
 /// A backend and the hardware that it runs on.
 struct Backend {
   BackendKind kind = BackendKind::cpu;                    ///< which implementation
-  int device = 0;                                         ///< CUDA device index (cuda)
-  unsigned threads = 0;                                   ///< worker threads (cpu, reference); 0: one per core
-  InstructionSet instruction_set = InstructionSet::best;  ///< (cpu)
+  int device = 0;                                         ///< CUDA device index, for cuda only
+  unsigned threads = 0;                                   ///< worker threads, for cpu and reference; 0: one per core
+  InstructionSet instruction_set = InstructionSet::best;  ///< for cpu only
 };
 
 /// Returns "cuda:0", "cpu" or "reference".

@@ -1,5 +1,8 @@
 // The launches that launch.cpp combines: one function per kernel family. Private to this room; callers use
 // spd_solver.cuh.
+//
+// A system is plain if its triangles agree to the bit, its numbers are near 1, its pivots are positive and its answer
+// is finite. Kernels for plain systems mark all others, which the general kernels then solve.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -21,7 +21,7 @@ TEST(PotentialUnit, OneChargeAtOneAngstrom) {
   EXPECT_EQ(potential_unit_factor(PotentialUnit::kt_per_e), potential_unit_factor(PotentialUnit::kt_per_e, 298.15));
   expect_within_an_ulp(potential_unit_factor(PotentialUnit::kj_per_mol_e), 1389.35457644382035478809);
   EXPECT_EQ(potential_unit_factor(PotentialUnit::hartree_per_e), 0.529177210903);
-  // CODATA 2018 also gives the hartree in joule, 4.3597447222071e-18: e times this factor.
+  // CODATA 2018 also gives the hartree in joule: 4.3597447222071e-18 J is e times this ratio.
   EXPECT_NEAR(potential_unit_factor(PotentialUnit::volt) / potential_unit_factor(PotentialUnit::hartree_per_e),
               4.3597447222071e-18 / 1.602176634e-19, 1e-9);
   EXPECT_EQ(potential_unit_factor(PotentialUnit::e_per_angstrom), 1);

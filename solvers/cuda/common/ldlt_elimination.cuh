@@ -212,9 +212,8 @@ __device__ __forceinline__ void factor(int group, int lane, Memory& memory, T (&
   });
 }
 
-/// Multiplies C columns b by L^-1. Without `general`, factor() has left zeros on and above the diagonal. No zeros or
-/// negative numbers are prepared from L here: the compiler would prepare them for all columns ahead, and keep both
-/// versions.
+/// Multiplies C columns b by L^-1. Without `general`, factor() has left zeros on and above the diagonal. Neither zeros
+/// nor -L are prepared here: the compiler would prepare them for all columns ahead, and keep both versions.
 template <class L, bool general, int C, class T>
 __device__ __forceinline__ void substitute_forward(int lane, const T (&a)[L::rows][L::size], T (&b)[C][L::rows],
                                                    int once) {

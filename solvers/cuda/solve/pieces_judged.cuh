@@ -264,7 +264,7 @@ __global__ void __launch_bounds__(warp_lanes, PiecesPlan<T, judged_rows, Asked::
     if constexpr (Work::ahead) {
       if (const auto next = static_cast<unsigned>(fresh(static_cast<int>(task + gridDim.x))); next < args.tasks)
         work.stage(next);
-      now(rest);  // the copies must be started before this
+      now(rest);  // so that the copies start before `rest` is used
     }
     Judged::add(judgement, memory.x[work.group()], kept, rest);
     double norm_a;

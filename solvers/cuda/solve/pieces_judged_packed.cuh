@@ -151,7 +151,7 @@ __global__ void __launch_bounds__(warp_lanes, PiecesPlan<T, judged_rows, Asked::
     __syncwarp();  // these systems are done: the next ones take their place
     if (const auto next = static_cast<unsigned>(fresh(static_cast<int>(task + gridDim.x))); next < args.tasks)
       stage(next);
-    now(rest);  // the copies must be started before this
+    now(rest);  // so that the copies start before `rest` is used
     Judged::add(judgement, places, G * Judged::turns, rest);
     double norm_a;
     const double error = judgement.result(L::size, lane(), norm_a);
