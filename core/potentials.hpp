@@ -3,8 +3,8 @@
 // several blocks can be added up.
 //
 // A *batch* is a view: pointers to host or device memory, as the callee says. A *block* owns consecutive problems of a
-// set, or planes of lattices, on the host. The room io fills a block, a room computes its results, verification judges
-// them and io writes them.
+// set, or planes of lattices, on the host. The room `io` fills a block, a backend computes the results, verification
+// judges them, and `io` writes them.
 #pragma once
 
 #include <algorithm>

@@ -2,8 +2,8 @@
 // to correlator to verification to file. They have no behaviour beyond their own sizes.
 //
 // A *batch* is a view: pointers to host or device memory, as the callee says. A *block* owns some channels and times of
-// a set on the host. The room io fills a block, a room computes its results, verification judges them and io writes
-// them.
+// a set on the host. The room `io` fills a block, a backend computes the results, verification judges them, and `io`
+// writes them.
 #pragma once
 
 #include <cstddef>

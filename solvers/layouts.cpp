@@ -71,7 +71,7 @@ LayoutCopy<M, C> plan(int n, int columns, std::int64_t count, const MatrixArray<
     if (!(is_packed(triangle) ? are_distinct<2>({{{1, packed_size(n)}, matrices}})
                               : are_distinct<3>({{{array.row_step, n}, {array.column_step, columns}, matrices}})))
       throw Error(ErrorKind::bad_input, "numbers of the answers would be written twice",
-                  "steps or the stride let matrices meet", "Give steps and a stride that keep them apart.");
+                  "steps or the stride let matrices overlap", "Give steps and a stride that keep them apart.");
   }
   LayoutCopy<M, C> copy{array, canonical, used, size, n, columns, triangle, packed};
   if (triangle == Triangle::upper) {

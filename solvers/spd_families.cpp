@@ -199,18 +199,20 @@ const std::vector<SpdFamilyDescription>& spd_families() {
   using enum SpdFamily;
   static const std::vector<SpdFamilyDescription> families{
       {random, "random", "Q diag(w) Q^T with random Q, eigenvalues w geometric from 1 to 1/condition"},
-      {random_one_small, "random_one_small", "the same with one eigenvalue 1/condition and the others 1"},
-      {random_one_large, "random_one_large", "the same with one eigenvalue 1 and the others 1/condition"},
-      {random_arithmetic, "random_arithmetic", "the same with eigenvalues evenly spaced from 1 to 1/condition"},
-      {random_log_uniform, "random_log_uniform", "the same with random eigenvalues, log-uniform in [1/condition, 1]"},
+      {random_one_small, "random_one_small", "random with one eigenvalue 1/condition and the others 1"},
+      {random_one_large, "random_one_large", "random with one eigenvalue 1 and the others 1/condition"},
+      {random_arithmetic, "random_arithmetic", "random with eigenvalues evenly spaced from 1 to 1/condition"},
+      {random_log_uniform, "random_log_uniform", "random with eigenvalues drawn log-uniformly from [1/condition, 1]"},
       {gram, "gram", "G G^T / n + I with random G; well-conditioned", false},
-      {gaussian_kernel, "gaussian_kernel", "Gaussian kernel of random points, shifted to at most condition + 1"},
+      {gaussian_kernel, "gaussian_kernel",
+       "Gaussian kernel of random points, shifted; condition number <= condition + 1"},
       {lehmer, "lehmer", "min(i,j) / max(i,j)", false, false},
       {min_ij, "min_ij", "min(i,j)", false, false},
       {moler, "moler", "min(i,j) - 2 with i on the diagonal; the condition number grows as 4^n", false, false},
-      {kac_murdock_szego, "kac_murdock_szego", "r^|i-j| with r such that large n tend to condition", true, false},
-      {shifted_hilbert, "shifted_hilbert", "1/(i+j-1) plus pi/condition on the diagonal; at most condition + 1", true,
+      {kac_murdock_szego, "kac_murdock_szego", "r^|i-j|; the condition number tends to condition for large n", true,
        false},
+      {shifted_hilbert, "shifted_hilbert",
+       "1/(i+j-1) plus pi/condition on the diagonal; condition number <= condition + 1", true, false},
       {graded, "graded", "D R D, R random with condition 10, squared scales D^2 from 1 to 1/condition"},
       {diagonal, "diagonal", "diagonal elements geometric from 1 to 1/condition", true, false},
       {zero_first, "zero_first", "random with row and column 1 zero: singular, status 1"},
@@ -239,7 +241,8 @@ void generate_spd(SpdFamily family, const SpdShape& shape, double condition, std
                   std::int64_t count, T* a, T* b, const std::int32_t* sizes) {
   check_spd_shape(shape, count);
   if (!(condition >= 1) || !std::isfinite(condition))
-    throw Error(ErrorKind::usage, "no matrix has the condition number " + std::to_string(condition), "it is at least 1",
+    throw Error(ErrorKind::usage, "no matrix has the condition number " + std::to_string(condition),
+                "condition numbers are at least 1",
                 "Give a number from 1 to about 1e7 for float32 or 1e15 for float64.");
   constexpr std::int64_t grain = 256;
   for_each_index_on_threads(count, grain, 0, [&](std::int64_t k) {

@@ -19,14 +19,14 @@ void check_stride(const char* array, std::int64_t stride, std::int64_t size, boo
   if (stride == tight || stride >= size || (may_be_shared && stride == 0)) return;
   throw Error(ErrorKind::bad_input, std::string("the stride of ") + array + " is " + std::to_string(stride),
               "one system has " + std::to_string(size) + " numbers",
-              std::string("Give the distance of two systems, or `tight`") +
-                  (may_be_shared ? "; 0 is one for all systems." : "."));
+              std::string("Give the distance between two systems, or `tight`") +
+                  (may_be_shared ? "; 0 means one for all systems." : "."));
 }
 
 void check_present(const char* array, const void* pointer) {
   if (pointer != nullptr) return;
   throw Error(ErrorKind::bad_input, std::string("there is no array for ") + array, "its pointer is null",
-              "Give one; only the numbers that are not wanted may be null.");
+              "Give one; only numbers that are not wanted may be null.");
 }
 
 /// The numbers [begin, begin + size) of every system, with `step` numbers from one system to the next.
@@ -53,7 +53,7 @@ bool overlap(std::int64_t count, const Strided<T>& one, const Strided<T>& other)
 
 [[noreturn]] void refuse_x_in(const char* array) {
   throw Error(ErrorKind::bad_input, std::string("x lies in the memory of ") + array,
-              "the input would change while it is read", "Give x memory of its own, or that of b exactly.");
+              "the input would change while it is read", "Give x separate memory, or exactly the memory of b.");
 }
 
 /// Checks x against the inputs. Messages call the matrices `matrices`.
@@ -132,8 +132,8 @@ void check_batch(const SpdBatch<T>& batch, const SpdSolution<T>& solution, const
   check_present("info", solution.info);
   check_overlap(batch, solution, matrices);
   if (batch.sizes != nullptr && overlap<std::int32_t>(batch.count, {solution.info, 1, 1}, {batch.sizes, 1, 1}))
-    throw Error(ErrorKind::bad_input, "info lies in the memory of the sizes", "they are read while it is written",
-                "Give info memory of its own.");
+    throw Error(ErrorKind::bad_input, "info lies in the memory of the sizes", "sizes are read while info is written",
+                "Give info separate memory.");
 }
 }  // namespace
 
@@ -145,8 +145,8 @@ void check_spd_batch(const SpdBatch<T>& batch, const SpdSolution<T>& solution) {
 template <class T>
 void check_spd_factors(const SpdBatch<T>& batch, const SpdFactors<T>& factors) {
   if (batch.sizes != nullptr)
-    throw Error(ErrorKind::bad_input, "systems with sizes of their own cannot be factored for later",
-                "factors are of n rows each", "Solve them at once, or factor those of one size at a time.");
+    throw Error(ErrorKind::bad_input, "a batch of systems with different sizes cannot be factored",
+                "all factors have n rows", "Solve the batch directly, or factor the systems of one size at a time.");
   const SpdShape shape{batch.shape.n, 0, batch.shape.storage, true};
   check_spd_shape(shape, batch.count);
   const std::int64_t size = std::int64_t{shape.n} * (shape.n + 1) / 2;
@@ -159,28 +159,28 @@ void check_spd_factors(const SpdBatch<T>& batch, const SpdFactors<T>& factors) {
   const Strided<T> a{batch.a, shape.matrix_size(), batch.a_step()};
   if (overlap(batch.count, {factors.factors, size, factors.factors_step(shape.n)}, a))
     throw Error(ErrorKind::bad_input, "the factors lie in the memory of A", "the input would change while it is read",
-                "Give the factors memory of their own.");
+                "Give the factors separate memory.");
 }
 
 template <class T>
 void check_spd_factored(const SpdFactoredBatch<T>& batch, const SpdSolution<T>& solution) {
   const SpdShape shape = batch.shape();
   if (shape.nrhs < 1)
-    throw Error(ErrorKind::bad_input, "factors cannot be asked to solve with nrhs = " + std::to_string(shape.nrhs),
+    throw Error(ErrorKind::bad_input, "factors cannot solve a batch with nrhs = " + std::to_string(shape.nrhs),
                 "nrhs counts right-hand sides", "Give the number of columns of b.");
   const SpdBatch<T> of_factors{shape, batch.count, batch.factors, batch.b, batch.factors_stride, batch.b_stride};
   check_batch(of_factors, solution, "the factors");
   for_each_spd_number<T>([&solution](const auto& number) {
     if (solution.*number.in_solution != nullptr)
-      throw Error(ErrorKind::bad_input, std::string("factors cannot tell the ") + number.name,
-                  "x and info are all that they are solved for", "Leave its pointer null.");
+      throw Error(ErrorKind::bad_input, std::string("solving with factors does not compute ") + number.name,
+                  "it computes x and info alone", "Leave its pointer null.");
   });
   if (batch.count == 0) return;
   check_present("the factors' info", batch.factors_info);
   const Strided<std::int32_t> told{batch.factors_info, 1, batch.factors_info_step()};
   if (overlap(batch.count, {solution.info, 1, 1}, told))
     throw Error(ErrorKind::bad_input, "info lies in the memory of the factors' info",
-                "it is read while the other is written", "Give info memory of its own.");
+                "the factors' info is read while info is written", "Give info separate memory.");
 }
 
 template void check_spd_factors(const SpdBatch<float>&, const SpdFactors<float>&);

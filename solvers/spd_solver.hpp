@@ -57,9 +57,9 @@ struct SpdOptions {
   /// pivots; this is n minus the numerical rank of A. The number `perturbation` is max_k e_k / a_kk.
   ///
   /// No semidefinite matrix is near if a diagonal element is not positive. Neither is one near if some e_k would exceed
-  /// `spd_largest_repair` max(F a_kk, n u max_i a_ii). The system then keeps its status without a floor, or has status
-  /// k if that is 0. A system that is solved without a floor, and has no raised pivot, keeps its bits. If the triangles
-  /// of A differ by roundings, e belongs to the lower triangle.
+  /// `spd_largest_repair` max(F a_kk, n u max_i a_ii). The system then keeps its status without a floor; if that is 0,
+  /// its status becomes k. A system that is solved without a floor, and has no raised pivot, keeps its bits. If the
+  /// triangles of A differ by roundings, e belongs to the lower triangle.
   ///
   /// Sources: P. E. Gill, W. Murray, M. H. Wright, "Practical Optimization" (1981), section 4.4.2.2, for raised pivots
   /// under symmetric pivoting. N. J. Higham, "Accuracy and Stability of Numerical Algorithms", section 10.3, for why
@@ -145,7 +145,7 @@ struct SpdFactoredBatch {
 /// - for an inverse, ||I - A X||_1 / (||A||_1 ||X||_1): dpot03 without its division by n eps.
 ///
 /// The residual is computed in twice the precision of T; a residual of 0 gives 0. The backward error has no unit:
-/// compare it with 30 * 2^-24 (float32) or 30 * 2^-53 (float64). core/systems.hpp defines all other numbers.
+/// compare it with 30 * 2^-24 (float32) or 30 * 2^-53 (float64). All other numbers are defined in core/systems.hpp.
 ///
 /// Asking for a number does not change any bit of x, of info, or of another number.
 ///
@@ -183,7 +183,7 @@ class SpdSolver {
 
   /// Computes x and info from factors, which any backend may have made. The backward error of x is that of solve() by
   /// ldlt, to within a small factor. If the factorization of a system failed, info is that status again; otherwise it
-  /// is 0, -3, -4 or -5 as in solve(). If it is not 0, x is NaN.
+  /// is 0, -3, -4 or -5 as in solve(). If info is not 0, x is NaN.
   ///
   /// Throws as solve() does, and if `solution` asks for any number except info. The solutions may replace b, with the
   /// same stride. They must not overlap the factors, and info must not overlap factors_info.
@@ -197,8 +197,9 @@ class SpdSolver {
   [[nodiscard]] virtual double kernel_seconds() const { return 0; }
 };
 
-/// Makes a solver. Throws Error (no_device) if the backend is cuda and the build or the machine has none. Throws Error
-/// (usage) for a pivot_floor outside [0, 1) or an instruction set that the processor does not have.
+/// Makes a solver. Throws Error (no_device) if the backend is cuda and the build has no CUDA or the machine has no such
+/// device. Throws Error (usage) for a pivot_floor outside [0, 1) or an instruction set that the processor does not
+/// have.
 std::unique_ptr<SpdSolver> make_spd_solver(const Backend& backend, const SpdOptions& options = {});
 
 }  // namespace smallbatch

@@ -34,7 +34,7 @@ struct Input {
   Mask differing;                  // nonzero if some a_ij and a_ji differ in some bit
   Mask not_finite, not_symmetric;  // found where triangles differ
   bool has_norm = false;
-  Vector norm;  // |A||_inf, if has_norm
+  Vector norm;  // ||A||_inf, if has_norm
 
   /// Loads `used` systems of the task: A into work.a, b into work.b.
   void load(const Work& work, std::int64_t first, int used) {

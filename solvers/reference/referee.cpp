@@ -331,11 +331,11 @@ std::string spd_criterion(const SpdShape& shape, ScalarType type) {
   else if (!shape.determinant_only)
     text += "||b - A x||_1 / (||A||_1 ||x||_1 u) <= " + limit + "; ||x - x*||_inf rcond / (||x*||_inf u) <= " + limit +
             "; ";
-  if (shape.has_sizes) text += "all this of the leading n rows, n the system's size, and nothing but 0 beyond; ";
+  if (shape.has_sizes) text += "all of this for the leading n rows, where n is the system's size, and 0 beyond; ";
   return text + "rcond within (" + limit + " + (" + limit +
-         " + n) rcond) u, or by cuda an estimate of it from above, and the smallest pivot and ln det A within what "
+         " + n) rcond) u (cuda: or an estimate from above); smallest pivot and ln det A within the change that "
          "errors of " +
-         limit + " u sqrt(a_ii a_jj) in the elements of A can do; u = " + bound_text(unit_roundoff(type));
+         limit + " u sqrt(a_ii a_jj) in the elements of A can cause; u = " + bound_text(unit_roundoff(type));
 }
 
 }  // namespace smallbatch

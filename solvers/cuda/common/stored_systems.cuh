@@ -1,8 +1,8 @@
 // The layout of plain systems in shared memory that keeps matrices as they are stored in global memory. They are
 // packed, or dense with rows that are not a whole number of 16-byte pieces, at any address. Private to solvers/cuda.
 //
-// A matrix is one contiguous run of numbers, copied in the 16-byte pieces that it lies in. Its first number is as far
-// beyond the begin of a piece in shared memory as it is in global memory.
+// A matrix is one contiguous run of numbers, copied in the 16-byte pieces that it lies in. Its first number has the
+// same distance from the beginning of a piece in shared memory and in global memory.
 #pragma once
 
 #include <array>
@@ -39,7 +39,7 @@ struct StoredRows {
   [[nodiscard]] __device__ __forceinline__ int begin(int row) const { return n == 0 ? row * (row + 1) / 2 : row * n; }
 };
 
-/// Returns how many numbers lie between the begin of a 16-byte piece and `place`, for any type of numbers.
+/// Returns how many numbers lie between the beginning of a 16-byte piece and `place`, for any type of numbers.
 template <class T>
 __device__ __forceinline__ int beyond_piece(const T* place) {
   return static_cast<int>(reinterpret_cast<std::uintptr_t>(place) % 16 / sizeof(T));
@@ -93,7 +93,7 @@ __device__ __forceinline__ void copy_as_stored(const Arguments<T>& args, Source&
 }
 
 /// Starts to copy exactly the numbers first .. end - 1 of each of the warp's systems. Number e of system s goes to
-/// memory + s args.kept_step + e - first + `to`. The distance of the matrix from the begin of a piece is added. The
+/// memory + s args.kept_step + e - first + `to`. The distance of the matrix from the beginning of a piece is added. The
 /// batch begins with a piece; first and `to` are multiples of pieces.
 template <class T, class L, class Source>
 __device__ __forceinline__ void copy_run(const Arguments<T>& args, Source&& source, int first, int end, int to,

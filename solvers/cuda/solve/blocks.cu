@@ -264,8 +264,8 @@ __device__ __forceinline__ unsigned load_packed_blocks(const T* from, int m, Blo
 }
 
 /// Starts to copy rows first .. end - 1 of a dense matrix, in whole 16-byte pieces. Neighbouring numbers of the batch
-/// are copied, too, and ignored. Rows lie args.kept_pitch apart. The first row is as far beyond `to` as the matrix is
-/// beyond the begin of a piece.
+/// are copied, too, and ignored. Rows lie args.kept_pitch apart. The distance of the first row from `to` is that of the
+/// matrix from the beginning of a piece.
 template <class T>
 __device__ __forceinline__ void copy_block_rows(const BlocksArguments<T>& args, const T* from, int first, int end,
                                                 T* to, std::uint64_t& arrivals) {

@@ -112,7 +112,7 @@ struct alignas(16) WideMemory {
   T reciprocal[block_threads];  // 1 / d
   short exponent[block_threads];
   // In shared memory, to save registers.
-  double norm;  // |A||_1 2^-norm_exponent, if it is wanted
+  double norm;  // ||A||_1 2^-norm_exponent, if it is wanted
   int norm_exponent;
   std::int32_t of_input;  // the status of the input, if its triangles differ
   bool differ;
