@@ -165,12 +165,12 @@ enum {
 
 /** Systems A x = b with A symmetric positive definite, (n, n), and b (n, nrhs). There are `count` of them.
  *
- *  Matrix k starts at a + k * a_stride numbers, or at a_array[k]. So do right-hand sides. A stride of 0
- *  means one matrix, or one set of right-hand sides, for all systems. Initialise the struct with
- *  smallbatch_systems_init. */
+ *  Matrix k starts at a + k * a_stride numbers, or at a_array[k]. The right-hand sides of system k start at b + k *
+ *  b_stride numbers, or at b_array[k]. A stride of 0 means one matrix, or one set of right-hand sides, for all systems.
+ *  Initialise the struct with smallbatch_systems_init. */
 typedef struct smallbatch_systems {
   smallbatch_type type;       /**< of a, b and x, and of the results that are void* below */
-  smallbatch_memory memory;   /**< of all arrays of the call, with those of its results */
+  smallbatch_memory memory;   /**< place of all arrays of the call, its results included */
   int64_t n;                  /**< unknowns per system, 1 to SMALLBATCH_MAX_SYSTEM_SIZE */
   int64_t nrhs;               /**< right-hand sides per system, 1 to 16777215; ignored if none are needed */
   int64_t count;              /**< systems; 0 does nothing */
@@ -327,7 +327,7 @@ smallbatch_status smallbatch_solve_factored_workspace(smallbatch_handle handle, 
  *  in angstrom. Fields are then per that unit. However, distances below 1e-6 of the unit count as 0, except from
  *  lattice points (smallbatch_singular). In metres, all distances within molecules would count as 0. */
 typedef struct smallbatch_charges {
-  smallbatch_memory memory; /**< of all arrays of the call, with those of its results */
+  smallbatch_memory memory; /**< place of all arrays of the call, its results included */
   int64_t count;            /**< problems; 0 does nothing */
   int64_t charge_count;     /**< charges of all problems together */
   const int64_t* offset;  /**< (count + 1), from 0 to charge_count: problem p has charges offset[p] to offset[p+1] - 1.
@@ -509,7 +509,7 @@ smallbatch_sum_type smallbatch_sum_type_of(smallbatch_sample_type samples, int64
 
 /** Signals of many inputs. Initialise the struct with smallbatch_signals_init. */
 typedef struct smallbatch_signals {
-  smallbatch_memory memory;    /**< of all arrays of the call, with those of its results */
+  smallbatch_memory memory;    /**< place of all arrays of the call, its results included */
   smallbatch_sample_type type; /**< of each sample */
   int64_t channels;            /**< frequency channels, correlated separately; 0 does nothing */
   int64_t times;               /**< samples in time */

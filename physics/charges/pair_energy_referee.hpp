@@ -34,7 +34,7 @@ ReferencePairEnergy reference_pair_energy(const ChargeBatch& charges, std::int64
 double pair_energy_error_over_bound(const PairEnergyBlock& block, std::int64_t problem,
                                     const ReferencePairEnergy& reference);
 
-/// Sentence, with its numbers, that says when U is right, and the energies of charges if they are wanted.
+/// Returns a sentence with numbers that says when U is right, and the energies of charges if they are wanted.
 std::string pair_energy_criterion(const PairEnergyOptions& options, bool with_energy_per_charge,
                                   bool with_widths = false);
 

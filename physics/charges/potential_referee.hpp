@@ -122,7 +122,7 @@ template <class T>
 double energy_error_over_bound(const PotentialBlock<T>& block, const PotentialOptions& options, std::int64_t problem,
                                const std::function<void()>& pause = {});
 
-/// Sentence, with its numbers, that says when V is right, and E and U if they are wanted.
+/// Returns a sentence with numbers that says when V is right, and E and U if they are wanted.
 std::string potential_criterion(const PotentialOptions& options, ScalarType precision, bool with_field,
                                 bool with_energy, bool with_widths = false);
 

@@ -66,7 +66,7 @@ class CorrelationReferee {
 /// are_beyond_range()).
 [[nodiscard]] std::int32_t correlation_info(bool bad_sample, bool beyond_range);
 
-/// Sentence, with its numbers, that says when visibilities are right.
+/// Returns a sentence with numbers that says when visibilities are right.
 std::string correlation_criterion(SampleType type, bool are_means);
 
 }  // namespace smallbatch

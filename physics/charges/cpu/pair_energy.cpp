@@ -1,7 +1,9 @@
-// The plan of pair energies for CPUs. With groups, U = sum_i q_i V(s_i) over group 1, where V is the potential of group
-// 2. Without groups, U is half that sum over all charges, where V is the potential of the other charges. These
-// potentials are sums of an ordinary batch; potential.cpp computes them and leaves out charges on a target. If a target
-// has met such a charge, the pairs on one place are searched for afterwards.
+// The plan of pair energies for CPUs. With groups, U = sum_i q_i V(s_i) over the charges of group 1, with the potential
+// V of the charges of group 2. Without groups, U is half that sum over all charges, with the potential V of the other
+// charges.
+//
+// These potentials are sums of an ordinary batch, and potential.cpp computes them. It leaves out charges on a target.
+// If a target has met such a charge, the pairs on one place are searched for afterwards.
 #include "physics/charges/cpu/pair_energy.hpp"
 
 #include <algorithm>

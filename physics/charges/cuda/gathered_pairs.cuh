@@ -47,7 +47,7 @@ constexpr std::int64_t blocks_of(std::int64_t problems, std::int64_t charges, st
 }
 
 /// Inspects each problem and gathers its charges. `counts` has room for blocks_of(problems, charges, charges_per_piece)
-/// elements. If energies of charges are wanted, sets them to those of charges without pairs.
+/// elements. Energies of charges, if they are wanted, become 0, or NaN in a problem with faults.
 cudaError_t launch_gathering(const ChargeBatch& charges, std::int64_t charge_count, const PairEnergyOptions& options,
                              ProblemState* states, PieceCounts* counts, const Gathered& gathered,
                              double* energy_per_charge, cudaStream_t stream);

@@ -106,8 +106,8 @@ class ReferenceProblem {
   }
 
  private:
-  /// The first number of charges is summed at a time. If one of them is near a target, they are halved until at most
-  /// the second number is left; these are added one by one.
+  /// Charges are summed `most_together` at a time. If one of them is near a target, their range is halved until at most
+  /// `fewest_together` are left. These are added one by one.
   static constexpr Eigen::Index most_together = 256, fewest_together = 8;
   using Marks = std::array<bool, tile_targets>;
 

@@ -328,7 +328,7 @@ __global__ void __launch_bounds__(panel_threads, 2)
                                 row_copy.copy_stage(to);
                                 column_copy.copy_stage(to + Ring::row_bytes);
                               });
-  const unsigned block = block_of_grid();  // read again, and the places computed again, to save registers
+  const unsigned block = block_of_grid();  // this number and the places are found again, to save registers
   const auto [row_again, column_again] = first_of(block);
   tile.store(sums + std::int64_t{block / pairs} * baselines_of(slices.inputs), row_again + row, column_again + column,
              min(half_panel, slices.inputs - row_again - row), ring + warp * 16384);
