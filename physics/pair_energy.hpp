@@ -7,9 +7,9 @@
 // widths, both charges of a pair are Gaussian: g is that of w^2 = w_i^2 + w_j^2. The energy of a charge is half the sum
 // of its pairs' energies. The energies of a problem's charges therefore add up to U.
 //
-// Single precision. Coordinates are first shifted to the problem's first charge in double precision. Terms are single
-// or better. A few terms are added in single precision, and everything else in double precision. Pairs that are too
-// near are summed in double precision throughout, from the unshifted coordinates.
+// Single precision. Coordinates are first shifted to the problem's first charge in double precision. Terms are in
+// single precision or better. A few terms are added in single precision, and everything else in double precision. Pairs
+// that are too near are summed in double precision throughout, from the unshifted coordinates.
 //
 // Let L be the largest distance of a charge from the first charge, and rho_ij as in physics/potential.hpp. Then
 //

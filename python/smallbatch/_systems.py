@@ -1,4 +1,7 @@
-"""Many small symmetric positive definite systems."""
+"""Many small symmetric positive definite systems.
+
+One file, because all calls share the reading of A and b and the arrays of results.
+"""
 
 from __future__ import annotations
 

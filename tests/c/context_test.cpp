@@ -1,5 +1,5 @@
-// Handles, and the answers to invalid calls: a status and a sentence, and nothing is computed. All tests are in one
-// file, because each spoils one good call in some way.
+// Handles, and the answers to invalid calls: a status and a sentence, and nothing is computed. One file, because each
+// test spoils one good call in some way.
 #include <gtest/gtest.h>
 
 #include <cstdint>

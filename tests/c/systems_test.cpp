@@ -1,6 +1,6 @@
 // Systems in every layout that the C interface accepts. Elements are whole numbers and x is chosen, so b = A x holds
-// exactly. The place of each element is computed here. All other places hold NaN, and no solution survives a NaN. All
-// tests are in one file, because they share the arithmetic of layouts.
+// exactly. The place of each element is computed here. All other places hold NaN, and no solution survives a NaN. One
+// file, because all tests share the arithmetic of layouts.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>

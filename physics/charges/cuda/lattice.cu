@@ -1,5 +1,5 @@
-// V and E on lattices, all problems of a batch in one launch. One kernel stages charges, sums them, and sums targets
-// near them again. These steps share registers and the order of instructions, so they are in one file.
+// V and E on lattices, all problems of a batch in one launch. One file, because one kernel stages charges, sums them,
+// and sums targets near them again. These steps share registers and the order of instructions.
 //
 // A thread keeps X x Y neighbouring points of one xy-plane in registers. The Y points of a column share dx. The points
 // of Y rows share dy^2 + dz^2, and with a field also q dy and q dz. A block computes these shared numbers once for each

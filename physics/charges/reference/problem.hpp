@@ -1,7 +1,6 @@
 // One problem as the referee sees it: potential and field in double precision, one tile of targets at a time. The
 // referee shares no arithmetic and no decision with the implementations that it judges. It has its own status, its own
-// rule for a charge on a target and its own sums. All this is in one file because the sums use the data that are
-// prepared here.
+// rule for a charge on a target and its own sums. One file, because the sums use the data that are prepared here.
 //
 // The referee must be clearly more accurate than the bounds that it checks. Double precision suffices to check single
 // precision (relative errors of 2^-22), except near a charge: there, displacements lose digits of the coordinates. To

@@ -1,5 +1,5 @@
 // The field E = -grad V. Truths: closed forms, the laws of electrostatics, differences of V, and a direct sum in long
-// double. All tests are in one file, because a field must pass all of them.
+// double. One file, because a field must pass all of these tests.
 #include <gtest/gtest.h>
 
 #include <numbers>

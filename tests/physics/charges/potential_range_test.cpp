@@ -1,6 +1,6 @@
 // Ends of the range of numbers: softenings with squares that nearly underflow, and values that leave the range of their
-// type. Truths: closed forms by hand and in long double, which has a wider range. All cases are in one file, because
-// they share these truths.
+// type. Truths: closed forms by hand and in long double, which has a wider range. One file, because all cases share
+// these truths.
 #include <gtest/gtest.h>
 
 #include <string>

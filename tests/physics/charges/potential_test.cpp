@@ -1,5 +1,5 @@
 // Potentials on lattices, over the three implementations and both precisions. Truths: closed forms, published lattice
-// sums, and a direct sum in long double. All tests are in one file, because each runs over all implementations.
+// sums, and a direct sum in long double. One file, because each test runs over all implementations.
 #include "physics/potential.hpp"
 
 #include <gtest/gtest.h>
