@@ -1,4 +1,7 @@
-"""Pictures of result files hold the numbers of the files: what is drawn is compared with closed forms, never pixels."""
+"""Pictures of result files show the numbers of the files. Closed forms judge what is drawn, never pixels.
+
+All kinds of pictures are in one file, because they share the result files that are drawn.
+"""
 
 import io
 import os
