@@ -82,8 +82,7 @@ const char* smallbatch_version(void);
 /** Where calls run, on which device and stream, and what they need besides their arrays. */
 typedef struct smallbatch_context* smallbatch_handle;
 
-/** Implementation that computes. All give the same statuses for the same input, unless a pivot is zero up to rounding.
- */
+/** Implementation that computes. All give the same statuses for the same input, unless a pivot is 0 up to rounding. */
 typedef enum smallbatch_backend {
   SMALLBATCH_AUTO = 0,     /**< for smallbatch_create: CUDA if the device can be used, else the CPU */
   SMALLBATCH_CPU = 1,      /**< SIMD and threads */
@@ -115,7 +114,8 @@ smallbatch_status smallbatch_set_stream(smallbatch_handle handle, void* cuda_str
 smallbatch_status smallbatch_synchronize(smallbatch_handle handle);
 
 /** Sets the number of threads that the CPU and the reference use from now on. A new handle has 0: one thread per core
- *  that the process may use. The handle frees what it owns, and the next call makes it again. */
+ *  that the process may use. The handle frees the memory and threads that it owns, and the next call makes them again.
+ */
 smallbatch_status smallbatch_set_threads(smallbatch_handle handle, int threads);
 
 /** Returns the sentence about the last failed call with this handle: what is wrong, why, and what to do. It is "" if no
@@ -197,7 +197,7 @@ typedef struct smallbatch_systems {
 void smallbatch_systems_init(smallbatch_systems* systems, smallbatch_type type, smallbatch_memory memory, int64_t n,
                              int64_t nrhs, int64_t count);
 
-/** Results that are wanted of systems. Initialise the struct with smallbatch_solutions_init.
+/** Results that are wanted for systems. Initialise the struct with smallbatch_solutions_init.
  *
  *  `info` is the status of each system:
  *  - `0`: solved.
@@ -417,7 +417,7 @@ typedef struct smallbatch_potential_summary {
   int64_t values; /**< number of finite potentials */
 } smallbatch_potential_summary;
 
-/** Results that are wanted of problems. Initialise the struct with smallbatch_potentials_init.
+/** Results that are wanted for problems. Initialise the struct with smallbatch_potentials_init.
  *
  *  `info` is the status of each problem:
  *  - `0`: evaluated.
@@ -456,7 +456,7 @@ smallbatch_status smallbatch_potential_workspace(smallbatch_handle handle, const
                                                  const smallbatch_potentials* potentials,
                                                  const smallbatch_potential_options* options, size_t* workspace_bytes);
 
-/** Results that are wanted of pairs of charges. Without groups these are all pairs i < j. With groups, a pair has one
+/** Results that are wanted for pairs of charges. Without groups these are all pairs i < j. With groups, a pair has one
  *  charge of group 1 and one of group 2. Initialise the struct with smallbatch_pair_energies_init.
  *
  *  `info` is the status of each problem:
