@@ -1,6 +1,6 @@
-// Conversions from the layouts of simulation codes to those that the sums read. Such codes often store x, y, z and q of
-// a charge together (float4, double4). Others give every problem equally many charges. On a GPU, charge_layouts.cuh
-// does the same.
+// Conversions from the layouts of simulation codes to the layouts that the sums read. Simulation codes often store x,
+// y, z and q of a charge together (float4, double4). Others give every problem equally many charges. On a GPU,
+// charge_layouts.cuh does the same.
 #pragma once
 
 #include <cstdint>

@@ -38,7 +38,7 @@ namespace smallbatch {
 
 /// Options of a call, for all its problems.
 struct PairEnergyOptions {
-  Singular singular = Singular::infinite;      ///< what pairs on one place give
+  Singular singular = Singular::infinite;      ///< energy of a pair on one place
   ScalarType precision = ScalarType::float32;  ///< of each pair; totals are in double precision
   double unit_factor = 1;                      ///< f, finite; 1 gives e^2/angstrom
   double softening = 0;                        ///< angstrom (is_softening)

@@ -38,7 +38,7 @@ namespace smallbatch {
 
 /// Options of a call, for all its problems.
 struct PotentialOptions {
-  Singular singular = Singular::infinite;  ///< what V and E are at a target that holds a charge
+  Singular singular = Singular::infinite;  ///< V and E at a target that holds a charge
   double unit_factor = 1;                  ///< f, finite; 1 gives e/angstrom
   /// eps, angstrom (is_softening). With eps > 0 nothing is singular, and `singular` has no effect.
   double softening = 0;

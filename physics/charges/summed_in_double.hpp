@@ -79,7 +79,7 @@ constexpr LatticeIndices near_indices(double coordinate, double spacing, std::in
   return range;
 }
 
-/// The index in [0, points) whose lattice plane lies nearest to the coordinate.
+/// Index in [0, points) of the lattice plane that is nearest to the coordinate.
 constexpr std::int64_t nearest_index(double coordinate, double spacing, std::int64_t points) {
   const double index = coordinate / spacing + 0.5;
   if (!(index > 0)) return 0;

@@ -1,4 +1,4 @@
-// Generated signals: those that the inputs of a uniform linear array receive from some sources,
+// Generated signals, as the inputs of a uniform linear array receive them from some sources,
 //
 //     x_i(c, t) = noise n_i(c, t) + sum_s amplitude_s a_s(c, t) exp(2 pi i nu_c tau_s i).
 //

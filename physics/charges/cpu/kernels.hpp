@@ -81,8 +81,8 @@ struct DoubleSums {
   alignas(64) double magnitude[targets_per_call];  ///< sum of |q|, on the target
 };
 
-/// Loops of one instruction set. The last vectors of targets may be partly filled; their remaining lanes are computed
-/// from whatever they hold.
+/// Loops of one instruction set. The last vectors of targets may be partly filled. The results in their remaining lanes
+/// mean nothing.
 struct DirectSumKernels {
   const char* name;  ///< "avx2"
   /// Sums with terms and partial sums (partial_sums.hpp) in single precision, and totals in double precision. A charge

@@ -226,7 +226,8 @@ __device__ __forceinline__ SeenCharge see_charge(const double* position, double 
     const double index = rint(shifted * per_spacing[axis]);
     off_planes = fmax(off_planes, fabs(fma(-index, place.spacing[axis], shifted)));
   }
-  // This radius is too large. A charge farther than this from the nearest planes of points is near none.
+  // This radius is an upper limit. If a charge is farther than this from the nearest planes of points, no point is near
+  // the charge.
   seen.may_be_near = q != 0 && off_planes <= 1.001 * near_radius<T>(seen.sum, place.singular_distance, Field);
   return seen;
 }

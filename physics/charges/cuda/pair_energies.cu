@@ -120,7 +120,7 @@ __global__ void __launch_bounds__(pair_threads, 4)
       const std::int64_t block = first_row() / rows_per_block;
       if (threadIdx.x == 0) partials.at(first_charge(), blockIdx.x - block, block, k) = energy;
     }
-    __syncthreads();  // all threads have read what the next piece overwrites
+    __syncthreads();  // all threads have read the memory that the next piece overwrites
   }
   if (energy_per_charge == nullptr) return;
   const GatheredSpan rows = spans().rows;

@@ -212,7 +212,7 @@ class ReferencePairs {
   std::int64_t count_ = 0;
   std::int32_t status_ = 0;
   int exponent_ = 0;        ///< charges are stored times 2^-exponent_
-  Charges rows_, columns_;  ///< group 1 and group 2; or all charges, and none
+  Charges rows_, columns_;  ///< group 1 and group 2; without groups, all charges in rows_
 };
 
 class EigenPairEnergy final : public PairEnergy {

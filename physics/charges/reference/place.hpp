@@ -11,7 +11,8 @@ struct Place {
   Eigen::Array3d high, low;
 };
 
-/// Returns position - origin. Subtracting the larger operand from the difference gives the other one as it was used.
+/// Returns position - origin exactly. The low part follows from the larger operand, the difference and the smaller
+/// operand.
 inline Place shifted(const Eigen::Array3d& position, const Eigen::Array3d& origin) {
   Place place;
   for (int axis = 0; axis < 3; ++axis) {

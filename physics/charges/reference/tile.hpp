@@ -46,8 +46,8 @@ struct TileSums {
   alignas(64) double nearest2[tile_targets];  ///< least rho^2; if it is 0, the other sums are invalid
 };
 
-/// Sums over the charges first .. last - 1. The last array of targets may be partly filled; its remaining lanes are
-/// computed from whatever they hold.
+/// Sums over the charges first .. last - 1. The last array of targets may be partly filled. The results in its
+/// remaining lanes mean nothing.
 using TileLoop = void (*)(const TileCharges& charges, std::int64_t first, std::int64_t last, const TileTargets& targets,
                           const TileLaw& law, TileSums& sums);
 

@@ -1,4 +1,5 @@
-// The plan for GPUs: owns device memory and a stream, copies signals in, correlates, copies visibilities out.
+// The plan of correlations for GPUs. It owns device memory and a stream, copies signals to the device, correlates and
+// copies visibilities back.
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -39,7 +40,7 @@ class CudaCorrelator final : public Correlator {
     if (signal.flag != nullptr) on_device.flag = copy_to_device(flag_, signal.flag, samples, *stream_);
     VisibilityBatch results{sums.type, visibility_.reserve<char>(visibility_bytes), nullptr,
                             info_.reserve<std::int32_t>(channels)};
-    // Where nothing is flagged the host knows the weights.
+    // Without flags, the host computes the weights itself.
     const bool copies_weights = sums.weight != nullptr && signal.flag != nullptr;
     if (copies_weights) results.weight = weight_.reserve<std::int32_t>(visibilities);
     void* const workspace = workspace_.reserve<char>(correlation_workspace_bytes(on_device, results));
@@ -73,7 +74,7 @@ class CudaCorrelator final : public Correlator {
 }  // namespace
 
 std::unique_ptr<Correlator> make_cuda_correlator(int device) {
-  (void)cuda_device(device);  // throws where there is none
+  (void)cuda_device(device);  // throws if there is no such device
   return std::make_unique<CudaCorrelator>(device);
 }
 

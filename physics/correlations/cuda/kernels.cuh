@@ -27,7 +27,7 @@ cudaError_t launch_prepare_signal(const SignalBatch& signal, std::int64_t to_tim
                                   cudaStream_t stream);
 
 /// Computes sum_t x_i(t) conj(x_j(t)) of each slice into (count, baselines), int32 or float32. For more than 128 inputs
-/// of int8, `real_sums` is (count, inputs) of workspace.
+/// of int8, `real_sums` is workspace of shape (count, inputs).
 cudaError_t launch_slices(SampleType type, const void* signal, const CorrelationSlices& slices, void* sums,
                           std::int32_t* real_sums, cudaStream_t stream);
 
@@ -37,7 +37,7 @@ cudaError_t launch_totals(const CorrelationSlices& slices, const void* of_slices
 
 /// Number of words of the mask for each input, channel and integration.
 std::int64_t mask_words(const SignalBatch& signal);
-/// Counts the samples of each baseline that count. With flags, `mask` must have room for (integrations, channels,
+/// Counts the valid samples of each baseline. With flags, `mask` must have room for (integrations, channels,
 /// mask_words, inputs).
 cudaError_t launch_weights(const SignalBatch& signal, std::uint32_t* mask, std::int32_t* weight, cudaStream_t stream);
 
