@@ -39,8 +39,8 @@ cudaError_t launch_inverse(const SpdBatch<T>& batch, const SpdSolution<T>& solut
                                             : launch_judge_inverse(batch, solution, marks, SystemsToDo::all, stream);
   }
   // With `automatic`, inverses that the sweep answered badly are inverted again. A sweep of doubles in tiles is checked
-  // with every method, because it has no higher precision to compute in. Its errors grow faster with the condition
-  // number than those of Gauss-Jordan.
+  // with `gauss_jordan`, too, because it has no higher precision to compute in. Its errors grow faster with the
+  // condition number than those of Gauss-Jordan.
   constexpr bool single = sizeof(T) == sizeof(float);
   constexpr double roundoff = single ? 0x1p-24 : 0x1p-53;
   const bool decides = method == SpdMethod::automatic || (!single && is_swept_in_tiles<T>(batch.shape.n));

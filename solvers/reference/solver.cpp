@@ -109,7 +109,7 @@ void factor_one(const SpdBatch<T>& batch, const SpdFactors<T>& factors, std::int
         *end = static_cast<T>(wide(i, j));
         overflows |= !std::isfinite(*end++);
       }
-    constexpr int away = 200;  // an exponent far above the numbers that T rounds to 0
+    constexpr int away = 200;  // 2^200 moves subnormal numbers of T well into its normal range
     for (int i = 0; i < shape.n; ++i)
       underflows |=
           wide(i, i) < std::numeric_limits<T>::min() &&
