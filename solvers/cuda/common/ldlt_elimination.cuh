@@ -67,11 +67,11 @@ struct Elimination {
 };
 
 /// Eliminates step k = G slot + owner; column `at` of `a` is the pivot column. Column c of the system is column c - k +
-/// at of `a`. A column that changes moves to c - k + at - shift. Lane `next_owner` has the pivot row of the next step,
-/// in the next slot if `next_slot`.
+/// at of `a`. A column that changes moves to c - k + at - shift. Lane (owner + 1) % G has the pivot row of the next
+/// step, in the next slot if `next_slot`.
 ///
 /// The pivot column `from` has row r at place r - k + at. The next pivot column `to` has row r at place r - k + at -
-/// shift. The width counts numbers in the last slot's rows from `at` - at % P on.
+/// shift. The columns of the last slot's rows end at `width`.
 template <class T, class L, int slot, int at, int shift, int width, bool general, bool Early, class Rhs, class Pivots>
 __device__ __forceinline__ void eliminate(Elimination<T, L, Rhs, Pivots>& e, int owner, bool next_slot, const T* from,
                                           T* to, T (&l)[L::rows]) {

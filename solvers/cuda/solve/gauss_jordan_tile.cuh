@@ -38,9 +38,9 @@ struct Reduction {
   T pivot;  // pivot of the next step
 };
 
-/// Reduces by step k = G slot + owner; column `at` of `a` is the pivot column. The step is base + at % H of turn
-/// `turn`, which began with column `base`. Column c of the system is column c - k + at of `a`, and moves to c - k + at
-/// - shift. Lane `next_owner` has the pivot row of the next step, in the next slot if `next_slot`.
+/// Reduces by step k = G slot + owner; column `at` of `a` is the pivot column. It is step at % H of turn `turn`. Column
+/// c of the system is column c - k + at of `a`, and moves to c - k + at - shift. Lane (owner + 1) % G has the pivot row
+/// of the next step, in the next slot if `next_slot`.
 ///
 /// The pivot column `from` has row r at place r - k + at. The next pivot column `to` has row r at place r - k + at -
 /// shift.

@@ -39,8 +39,8 @@ __global__ void __launch_bounds__(warp_lanes,
   constexpr int ahead = L::split ? quarter : 0;    // rows from here on are fetched ahead
   static_assert(!Sized || (!Packed && !Judged && L::split && L::column_pitch - N >= 2));
   __shared__ TileMemory<T, L> memory;
-  // The code of the next kernel drives most of this kernel's 117 KB out of the instruction cache, unless it is loaded
-  // while this code is in use. So the next kernel begins early.
+  // The code of the next kernel drives most of this kernel's 117 KB out of the instruction cache. It does not if it is
+  // loaded while this code is in use, so the next kernel begins early.
   if constexpr (N == 64) let_next_kernel_begin();
   const int lane = threadIdx.x % G, group = threadIdx.x / G;
   const bool dense = args.storage == Storage::dense;
