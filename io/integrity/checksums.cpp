@@ -5,7 +5,7 @@
 namespace smallbatch {
 namespace {
 
-/// Adds bytes of a file, a part at a time.
+/// Adds bytes of a file to the hash, part by part.
 void add_bytes(Hash& hash, const Extent& extent, const ReadBytes& read) {
   std::vector<char> part(std::min(extent.size, bytes_per_hashed_piece));
   for (std::uint64_t done = 0; done < extent.size; done += part.size()) {
@@ -38,7 +38,7 @@ std::string hashes_of_rest(const FilePlaces& places, std::uint64_t size, const R
   taken.push_back(places.rest);
   std::ranges::sort(taken, {}, &Extent::address);
   std::uint64_t next = 0;
-  FileWindow window(size, read);  // little lies between two datasets where there are very many
+  FileWindow window(size, read);  // with very many datasets, few bytes lie between two of them
   const auto add_until = [&](std::uint64_t end) {
     const Extent between{next, end - next};
     if (between.size > FileWindow::bytes)

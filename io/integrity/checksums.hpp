@@ -1,5 +1,5 @@
-// What a result file says of its own bytes (io/FORMAT.md): XXH3 of each dataset, in pieces, and of all that is in none.
-// Private to io/.
+// Checksums that a result file keeps of its own bytes (io/FORMAT.md). XXH3 covers each dataset, piece by piece, and all
+// bytes outside the datasets. Private to io/.
 #pragma once
 
 #include <cstdint>
@@ -14,37 +14,40 @@
 namespace smallbatch {
 
 inline constexpr const char* checksums_group = "/checksums";
-/// Paths of the datasets that have bytes, in their order.
+/// Paths of the datasets that have bytes, sorted.
 inline constexpr const char* checksums_dataset = "/checksums/dataset";
-/// Dataset d has the pieces piece_offset[d] ... piece_offset[d + 1] - 1, each a text in `hash`.
+/// Dataset d has the pieces piece_offset[d] ... piece_offset[d + 1] - 1.
 inline constexpr const char* checksums_offset = "/checksums/piece_offset";
+/// The hash of each piece, as a text of 16 digits.
 inline constexpr const char* checksums_hash = "/checksums/hash";
-/// Two texts, which hashes_of_rest() makes; they come into the file when nothing else does any more.
+/// Two texts from hashes_of_rest(). They are written last, when no other byte of the file changes any more.
 inline constexpr const char* checksums_rest = "/checksums/rest";
 
-/// The three datasets that say what the pieces are.
+/// Contents of the three datasets that describe the pieces.
 struct Checksums {
   std::vector<std::string> dataset;
   std::vector<std::int64_t> piece_offset{0};
   std::vector<std::string> hash;
 };
 
-/// Where in a file what has a hash lies.
+/// Places of the hashed bytes in a file.
 struct FilePlaces {
-  std::vector<Extent> listed;  ///< datasets whose pieces are listed
-  std::vector<Extent> tables;  ///< the three of Checksums
-  Extent rest;                 ///< of the two hashes
+  std::vector<Extent> listed;  ///< datasets that have their pieces listed
+  std::vector<Extent> tables;  ///< the three datasets of Checksums
+  Extent rest;                 ///< the dataset of the two hashes
 };
 
-/// Reads bytes of a file; false where it could not.
+/// Reads bytes of a file. Returns false if that fails.
 using ReadBytes = std::function<bool(const Extent&, char*)>;
 
-/// Small pieces of a file: what lies behind one is read with it, since many lie near each other.
+/// A buffered view of small pieces of a file. The bytes behind a piece are read with it, because small pieces lie near
+/// each other.
 class FileWindow {
  public:
   static constexpr std::uint64_t bytes = std::uint64_t{1} << 16;
   FileWindow(std::uint64_t file_bytes, ReadBytes read) : file_bytes_(file_bytes), read_(std::move(read)) {}
-  /// At most so many bytes of the file, until the next call; null where they are not there or could not be read.
+  /// Returns the bytes of `extent`, at most `bytes` of them. They are valid until the next call. Returns null if the
+  /// file has no such bytes, or if they cannot be read.
   const char* find(const Extent& extent);
 
  private:
@@ -53,8 +56,8 @@ class FileWindow {
   std::vector<char> window_;
 };
 
-/// 16 digits of the tables' bytes, and 16 of all bytes of a file of `size` that have no other place in it. Where `read`
-/// says that it could not, the digits are of nothing.
+/// Returns two hashes of 16 digits each: that of the tables' bytes, and that of all bytes of the file outside `places`.
+/// The file has `size` bytes. Bytes that `read` cannot read are left out of the hash.
 std::string hashes_of_rest(const FilePlaces& places, std::uint64_t size, const ReadBytes& read);
 
 }  // namespace smallbatch

@@ -1,4 +1,4 @@
-// libxxhash is used here alone, as a header: what is linked needs no library.
+// libxxhash is used as a header, so that nothing links to the library.
 #include "io/integrity/hashes.hpp"
 
 #define XXH_INLINE_ALL
@@ -18,7 +18,7 @@ constinit const HashFunctions hashes_baseline = compiled_hashes;
 
 namespace {
 
-/// The quickest that this processor runs; without them it would be those that every x86-64 does.
+/// Returns the fastest functions that this processor can run.
 const HashFunctions& hashes() {
   if constexpr (built_for_x86_64) {
     static const HashFunctions& quickest = processor_has_avx512() ? hashes_avx512
@@ -32,7 +32,7 @@ const HashFunctions& hashes() {
 
 constexpr std::size_t digits_of_64 = 16;
 
-/// Of a few hundred bytes each: so many pieces may be under way at a time.
+/// Limit on the pieces that are under way at a time. Each takes a few hundred bytes of memory.
 constexpr std::size_t most_begun = 4096;
 
 std::string hexadecimal(std::span<const unsigned char> bytes) {

@@ -1,4 +1,4 @@
-// XXH3 of bytes: of an input as a whole, of results in pieces. Private to io/ and app/.
+// XXH3 hashes: of an input file as a whole, and of result files in pieces. Private to io/ and app/.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace smallbatch {
 
 enum class HashBits { of_64, of_128 };
 
-/// Of bytes as they come, of any number of them.
+/// Hash of a stream of bytes.
 class Hash {
  public:
   explicit Hash(HashBits bits);
@@ -22,9 +22,9 @@ class Hash {
   Hash(Hash&&) noexcept;
   Hash& operator=(Hash&&) noexcept;
   void add(const void* bytes, std::size_t count);
-  /// 16 or 32 hexadecimal digits, as other programs that know XXH3 write them.
+  /// Returns 16 or 32 hexadecimal digits, in the order that other programs with XXH3 use.
   [[nodiscard]] std::string digits() const;
-  /// What 16 of them say.
+  /// Returns the number that the 16 digits of a 64-bit hash stand for.
   [[nodiscard]] std::uint64_t number() const;
 
  private:
@@ -32,41 +32,41 @@ class Hash {
   std::unique_ptr<State> state_;
 };
 
-/// Of an array; the last one may be shorter.
+/// Size of a hashed piece of an array. The last piece may be shorter.
 inline constexpr std::uint64_t bytes_per_hashed_piece = std::uint64_t{1} << 20;
 
-/// Where in the array a piece begins.
+/// Returns the offset of a piece in its array, in bytes.
 constexpr std::uint64_t begin_of_piece(std::size_t piece) { return piece * bytes_per_hashed_piece; }
 
-/// The hash of each piece of an array that is written in parts. Parts in which a piece's own bytes come in their order
-/// make its hash; what else becomes of the others is missing, to be read again.
+/// Hashes of the pieces of an array that is written part by part. If the bytes of a piece come in order, they are
+/// hashed as they come. Otherwise the hash of the piece is missing, and the piece must be read again.
 class PieceHashes {
  public:
   PieceHashes() = default;
   explicit PieceHashes(std::uint64_t bytes);
-  /// Bytes [first, first + count), which are within the array.
+  /// Adds bytes [first, first + count) of the array.
   void add(std::uint64_t first, std::uint64_t count, const void* bytes);
   [[nodiscard]] std::size_t count() const;
-  /// How many bytes a piece has.
+  /// Returns the number of bytes in a piece.
   [[nodiscard]] std::uint64_t size_of(std::size_t piece) const;
   [[nodiscard]] bool is_missing(std::size_t piece) const { return !hash_of(piece); }
-  /// What becomes known of a missing one: its bytes, all of them.
+  /// Sets a missing hash from all bytes of its piece.
   void set(std::size_t piece, const void* bytes);
-  /// 16 of each; empty where it is missing.
+  /// Returns the 16 digits of a hash, or an empty text if the hash is missing.
   [[nodiscard]] std::string digits(std::size_t piece) const;
 
  private:
-  /// A piece whose first bytes have come.
+  /// A piece that has received its first bytes, but not all of them.
   struct Begun {
     Hash hash{HashBits::of_64};
-    std::uint64_t next = 0;  ///< its byte that has to come next
+    std::uint64_t next = 0;  ///< offset in the piece of the byte that must come next
   };
   void add_to(std::size_t piece, std::uint64_t first, std::uint64_t count, const char* bytes);
 
-  /// What few arrays need: there may be millions of them.
+  /// State that few arrays need. It is allocated apart, because there may be millions of arrays.
   struct Parts {
-    std::vector<std::optional<std::uint64_t>> hashes;  ///< of all pieces but the first
-    std::set<std::size_t> lost;                        ///< pieces whose bytes came in another order, or twice
+    std::vector<std::optional<std::uint64_t>> hashes;  ///< of all pieces except the first
+    std::set<std::size_t> lost;                        ///< pieces that received bytes out of order, or twice
     std::map<std::size_t, Begun> begun;
   };
   [[nodiscard]] const std::optional<std::uint64_t>& hash_of(std::size_t piece) const {
@@ -79,13 +79,13 @@ class PieceHashes {
   std::unique_ptr<Parts> parts_;
 };
 
-/// XXH3 of these bytes, 64 bits.
+/// Returns the 64-bit XXH3 of these bytes.
 std::uint64_t hash_number(const void* bytes, std::size_t count);
-/// 16 digits of these bytes.
+/// Returns the hash of these bytes as 16 digits.
 std::string hash_digits(const void* bytes, std::size_t count);
-/// The digits of a hash of 64 bits.
+/// Returns a 64-bit hash as 16 digits.
 std::string hash_digits(std::uint64_t hash);
-/// And back; nothing where it is no such text.
+/// Parses 16 digits. Returns nothing for any other text.
 std::optional<std::uint64_t> parse_hash_digits(const std::string& text);
 
 }  // namespace smallbatch

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #pragma GCC target("avx2")
-#define XXH_VECTOR XXH_AVX2  // the header sees no macros of that target
+#define XXH_VECTOR XXH_AVX2  // set here, because the header sees no macros of this target
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 

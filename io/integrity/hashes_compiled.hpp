@@ -1,5 +1,4 @@
-// XXH3 as the file that includes this compiles it: behind xxhash.h, and whatever that was told of vectors. Private to
-// io/.
+// XXH3 functions, compiled for the vectors that the including file chose. Include this after xxhash.h. Private to io/.
 #pragma once
 
 #include "io/integrity/hashes_wide.hpp"

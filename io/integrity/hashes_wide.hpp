@@ -1,5 +1,5 @@
-// XXH3 with the vectors that every processor has, and with wider ones, built for x86-64 alone: io/integrity/hashes.cpp
-// chooses. A hash that was begun with some vectors may go on with others. Private to io/.
+// XXH3 for several widths of vectors. The wider ones are built for x86-64 alone, and io/integrity/hashes.cpp chooses
+// among them. A hash may begin with one width and continue with another. Private to io/.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace smallbatch {
 
-/// What takes long of hashing; to the bit the same with any vectors.
+/// The slow functions of hashing. Their results are the same for all widths, bit for bit.
 struct HashFunctions {
   std::uint64_t (*of_64)(const void* bytes, std::size_t count);
   /// Add bytes to an XXH3_state_t.

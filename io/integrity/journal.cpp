@@ -1,4 +1,4 @@
-// A record is the number of its bytes (16 hexadecimal digits), their hash (as many), and the bytes.
+// A record consists of the number of its bytes (16 hexadecimal digits), their hash (16 digits), and the bytes.
 #include "io/integrity/journal.hpp"
 
 #include <fcntl.h>
@@ -28,7 +28,7 @@ std::string length_text(std::size_t length) {
   return text.data();
 }
 
-/// As many bytes as there are from `begin` on, at most `count`. Throws where they cannot be read.
+/// Reads `count` bytes from `begin` on, or fewer at the end of the file. Throws if reading fails.
 std::string read_bytes(int file, const std::string& path, std::uint64_t begin, std::uint64_t count) {
   std::string bytes(count, '\0');
   std::size_t done = 0;
@@ -37,7 +37,7 @@ std::string read_bytes(int file, const std::string& path, std::uint64_t begin, s
     if (found < 0 && errno == EINTR) continue;
     if (found < 0)
       throw Error(ErrorKind::missing_file, "cannot read " + path, std::strerror(errno),
-                  "Check the disk, and run again; or without --resume, which begins again.");
+                  "Check the disk and run again. Without --resume the run begins anew.");
     if (found == 0) break;
     done += static_cast<std::size_t>(found);
   }
@@ -69,7 +69,8 @@ Journal::~Journal() {
 void Journal::find_records() {
   struct stat found {};
   if (::fstat(file_, &found) != 0 || found.st_uid != ::geteuid() || found.st_nlink != 1 || !S_ISREG(found.st_mode)) {
-    throw Error(ErrorKind::output, "cannot go on with " + path_, "it is another user's, or no file of its own",
+    throw Error(ErrorKind::output, "cannot resume from " + path_,
+                "it belongs to another user, has a second name, or is no regular file",
                 "Remove it, or choose another name for the output.");
   }
   const auto size = static_cast<std::uint64_t>(found.st_size);

@@ -1,5 +1,5 @@
-// A file of records that only grows, one after the other, each with its length and a hash. A record that is not whole
-// ends it: that of a process that was killed while it wrote.
+// A file of records that only grows. Each record has its length and a hash. Reading stops at the first incomplete
+// record, which a process leaves if it is killed while it writes.
 #pragma once
 
 #include <cstddef>
@@ -12,20 +12,22 @@ namespace smallbatch {
 class Journal {
  public:
   enum class Access {
-    appended,  ///< makes the file where it is not there, and cuts off what follows its last whole record
-    looked_at  ///< changes nothing; a file that is not there has no records
+    appended,  ///< creates the file if it is missing, and cuts off everything after the last whole record
+    looked_at  ///< changes nothing; a missing file has no records
   };
-  /// Throws Error(output).
+  /// Opens the journal and finds its records. Throws Error(output), or Error(missing_file) if reading fails.
   Journal(const std::string& path, Access access);
   ~Journal();
   Journal(const Journal&) = delete;
   Journal& operator=(const Journal&) = delete;
 
-  /// How many records were there.
+  /// Returns the number of records that the file had when it was opened.
   [[nodiscard]] std::size_t earlier_count() const { return earlier_.size(); }
-  /// One of them, which is read again: they are not kept in memory. Throws Error(missing_file) where it cannot be.
+  /// Returns one of these records. It is read from the file again, because records are not kept in memory. Throws
+  /// Error(missing_file) if it cannot be read.
   [[nodiscard]] std::string earlier(std::size_t record) const;
-  /// It is not flushed to the disk: it outlives the process, and not the machine.
+  /// Appends a record without flushing it to the disk. The record survives the end of the process, but not a crash of
+  /// the machine.
   void append(const std::string& record);
 
  private:
@@ -37,8 +39,8 @@ class Journal {
   std::string path_;
   int file_ = -1;
   std::vector<Place> earlier_;
-  std::uint64_t end_ = 0;  ///< of the last one
-  std::string latest_;     ///< that was appended: its memory serves very many
+  std::uint64_t end_ = 0;  ///< of the last earlier record
+  std::string latest_;     ///< the record appended last; its memory is reused
 };
 
 }  // namespace smallbatch

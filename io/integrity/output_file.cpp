@@ -1,4 +1,4 @@
-// Temporary file, fsync, rename, fsync of the folder: the order that survives a crash at any point.
+// The order is: temporary file, fsync, rename, fsync of the folder. It survives a crash at any point.
 #include "io/integrity/output_file.hpp"
 
 #include <fcntl.h>
@@ -24,7 +24,7 @@ Error exists_error(const std::string& path) {
   return {ErrorKind::output_exists, "cannot write " + path, "it exists already", "Choose another name."};
 }
 
-/// Flushes a file or a folder; 0 or errno. Folders on some file systems cannot be flushed: that is no failure.
+/// Flushes a file or a folder. Returns 0 or errno. Some file systems cannot flush folders, which is no failure.
 int flush_to_disk(int file) { return ::fsync(file) == 0 || errno == EINVAL || errno == EROFS ? 0 : errno; }
 int flush_to_disk(const std::string& path) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -34,21 +34,21 @@ int flush_to_disk(const std::string& path) {
   return failure;
 }
 
-/// Renames without replacing anything where `overwrite` is false; 0 or errno.
+/// Renames a file. Without `overwrite` it replaces nothing. Returns 0 or errno.
 int rename_file(const std::string& from, const std::string& to, bool overwrite) {
   if (!overwrite) {
     if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return 0;
     if (errno != EINVAL && errno != ENOSYS) return errno;
-    // This file system cannot refuse to replace: look first.
+    // This file system has no rename that refuses to replace. Look first.
     if (::access(to.c_str(), F_OK) == 0) return EEXIST;
     if (errno != ENOENT) return errno;
   }
   return ::rename(from.c_str(), to.c_str()) == 0 ? 0 : errno;
 }
 
-/// The file behind links, there or not, is written, not the link.
+/// Follows symbolic links to the file that is written, which need not exist yet.
 std::string behind_links(const std::string& path) {
-  constexpr int most_links = 40;  // as Linux has it
+  constexpr int most_links = 40;  // Linux's limit
   std::filesystem::path place = path;
   std::error_code unknown;
   for (int link = 0;; ++link) {
@@ -76,7 +76,8 @@ Error output_error(const std::string& path, int system_error) {
     case EDQUOT:
       return {ErrorKind::output, "cannot write " + path, "disk full", "Free some space or write to another disk."};
     case EFBIG:
-      return {ErrorKind::output, "cannot write " + path, "disk full: the file would pass the largest size allowed here",
+      return {ErrorKind::output, "cannot write " + path,
+              "disk full: the file would exceed the largest size that is allowed here",
               "Raise the limit (ulimit -f) or write to another disk."};
     case ENOENT:
       if (::access(folder_of(behind_links(path)).c_str(), F_OK) == 0)
@@ -91,7 +92,7 @@ Error output_error(const std::string& path, int system_error) {
 
 namespace {
 
-/// Throws where nothing may be written to a file of this name, as far as it is there; returns whether it is.
+/// Returns whether a file of this name exists. Throws if it must not be replaced.
 bool may_replace(const std::string& path, bool overwrite) {
   struct stat status {};
   if (path.empty()) throw Error(ErrorKind::usage, "the output has no name. Give the name of a file.");
@@ -110,7 +111,7 @@ bool may_replace(const std::string& path, bool overwrite) {
 
 constexpr std::string_view part_ending = ".smallbatch-part", journal_ending = ".smallbatch-journal";
 
-/// Neither another user's nor one that has another name, too.
+/// Whether this is a regular file of this user, without a second name (hard link).
 bool is_own(const struct stat& status) {
   return status.st_uid == ::geteuid() && status.st_nlink == 1 && S_ISREG(status.st_mode);
 }
@@ -120,21 +121,22 @@ Error written_by_other(const std::string& path) {
           "Wait until it has ended, or choose another name."};
 }
 
-/// How often a name is tried that others take and leave meanwhile.
+/// Number of attempts at a name that other processes take and release meanwhile.
 constexpr int most_attempts = 1000;
 
-/// Locks the file of this name, which it makes where it is not there; the file, open, or -1 and errno. ENOLCK is also
-/// said where the file system does not find it again.
+/// Locks the file of this name, and creates it if it is missing. Returns its descriptor, or -1 with errno set. errno is
+/// also ENOLCK if the file system does not find the file again.
 int open_locked(const std::string& path, bool& is_new) {
   for (int attempt = 0; attempt < most_attempts; ++attempt) {
     int file = ::open(path.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0666);
     is_new = file >= 0;
     if (file < 0 && errno == EEXIST) {
       file = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-      if (file < 0 && errno == ENOENT) continue;  // gone meanwhile
+      if (file < 0 && errno == ENOENT) continue;  // removed meanwhile
     }
     if (file < 0) return -1;
-    // To have it alone for a moment shows that nobody else has it. Shared from then on it lets readers in, no writer.
+    // An exclusive lock, held for a moment, shows that no other process has the file. The shared lock that follows
+    // admits readers, but no writer.
     if (::flock(file, LOCK_EX | LOCK_NB) != 0 || ::flock(file, LOCK_SH | LOCK_NB) != 0) {
       const int failure = errno;
       if (is_new && failure != EWOULDBLOCK) ::unlink(path.c_str());
@@ -142,14 +144,14 @@ int open_locked(const std::string& path, bool& is_new) {
       errno = failure;
       return -1;
     }
-    // Who had the lock before may have renamed or removed the file.
+    // The process that had the lock before may have renamed or removed the file.
     struct stat opened {
     }, there{};
     const bool is_there = ::fstat(file, &opened) == 0 && ::lstat(path.c_str(), &there) == 0 &&
                           opened.st_dev == there.st_dev && opened.st_ino == there.st_ino;
-    // A new one is this process's, whoever the file system says it belongs to.
+    // A new file is this process's, even if the file system names another owner.
     if (is_there && (is_new || is_own(opened))) return file;
-    // What another user has left, or a file that has another name too, is not written into.
+    // A file of another user, or with a second name, is never written into. It is removed.
     const bool is_stuck = is_there && ::unlink(path.c_str()) != 0;
     const int failure = errno;
     ::close(file);
@@ -162,7 +164,8 @@ int open_locked(const std::string& path, bool& is_new) {
   return -1;
 }
 
-/// A file that nobody else has: where there are no locks. Another machine may have a process of this number.
+/// Creates a file that no other process has, where there are no locks. The process number in its name does not suffice:
+/// another machine may have a process with this number.
 int open_own(const std::string& part, std::string& path) {
   path = part;
   for (int attempt = 0; attempt < most_attempts; ++attempt) {
@@ -173,7 +176,7 @@ int open_own(const std::string& part, std::string& path) {
   return -1;
 }
 
-/// Nothing where there is no such file. Throws Error(output) where that cannot be known.
+/// Returns nothing if there is no such file. Throws Error(output) if this cannot be known.
 std::optional<struct stat> status_of(const std::string& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) == 0) return status;
@@ -193,7 +196,7 @@ NamesBeside names_beside(const std::string& output) {
   std::string name = target.filename().string();
   const long longest = ::pathconf(folder_of(target.string()).c_str(), _PC_NAME_MAX);
   const auto most = static_cast<std::size_t>(longest > 0 ? longest : 255);
-  if (name.size() + journal_ending.size() > most) {  // its beginning, and what tells it from others that begin so
+  if (name.size() + journal_ending.size() > most) {  // keep its beginning, and add a hash against equal names
     const std::string hash = "~" + hash_digits(name.data(), name.size());
     std::size_t kept = most - std::min(most, journal_ending.size() + hash.size());
     const auto is_inside_character = [&] { return (static_cast<unsigned char>(name[kept]) & 0xc0U) == 0x80; };
@@ -227,17 +230,17 @@ OutputFile::OutputFile(const std::string& path, bool overwrite, Leftover leftove
   const auto replaced = replaces ? status_of(target_path_) : std::nullopt;
   const auto journal = status_of(names_beside(path).journal);
   take_place();
-  // What will not be for all to read is not while it is written.
+  // A file that replaces a private file is private while it is written.
   if (replaced) (void)::fchmod(lock_, (replaced->st_mode & 0777U) | S_IRUSR | S_IWUSR);
   if (has_leftover_ && leftover == Leftover::kept) {
     is_kept_ = true;
     return;
   }
-  // What a run has computed is worth more than a file of that name.
+  // Without `overwrite` the results of an unfinished run are not thrown away.
   if (has_leftover_ && !overwrite && journal && journal->st_size > 0) {
     ::close(lock_);
     throw Error(ErrorKind::output_exists, "cannot write " + path,
-                "a run that did not end has left " + temporary_path_ + ", which run --resume goes on with",
+                "an unfinished run has left " + temporary_path_ + ", and run --resume continues it",
                 "Choose another name.");
   }
   start_afresh();
@@ -280,11 +283,11 @@ OutputFile::~OutputFile() {
     if (!journal_path_.empty()) ::unlink(journal_path_.c_str());
     ::unlink(temporary_path_.c_str());
   }
-  ::close(lock_);  // and with it the lock
+  ::close(lock_);  // this also releases the lock
 }
 
 void OutputFile::start_afresh() {
-  // In this order: a journal never speaks of another file.
+  // The journal goes first, so that it never describes another file.
   if (!journal_path_.empty() && ::unlink(journal_path_.c_str()) != 0 && errno != ENOENT)
     throw output_error(path_, errno);
   if (::ftruncate(lock_, 0) != 0) throw output_error(path_, errno);
@@ -296,7 +299,7 @@ void OutputFile::copy_mode_and_owner() const {
   if (!replaced) return;
   const bool has_owner = ::fchown(lock_, replaced->st_uid, replaced->st_gid) == 0;
   const bool has_group = has_owner || ::fchown(lock_, static_cast<::uid_t>(-1), replaced->st_gid) == 0;
-  // Set-user-id and its like are for the owner that they were given by.
+  // Bits such as set-user-id are copied only with the owner who set them.
   (void)::fchmod(lock_, replaced->st_mode & (has_owner && has_group ? 07777U : 0777U));
 }
 
@@ -309,10 +312,10 @@ void OutputFile::commit() {
   if (!journal_path_.empty()) ::unlink(journal_path_.c_str());
   ::close(std::exchange(lock_, -1));
   const int folder_failure = flush_to_disk(folder_of(target_path_));
-  // A folder may be writable and not readable; then it cannot be flushed by name.
+  // A folder may be writable but not readable. Such a folder cannot be opened, and so cannot be flushed.
   if (!folder_failure || folder_failure == EACCES) return;
   throw Error(ErrorKind::output, path_ + " is written and whole, but its folder could not be flushed to the disk",
-              std::strerror(folder_failure), "Should the machine fail soon, look whether the file is still there.");
+              std::strerror(folder_failure), "If the machine fails soon, check that the file is still there.");
 }
 
 }  // namespace smallbatch

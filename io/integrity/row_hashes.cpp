@@ -1,5 +1,5 @@
-// libxxhash is used here as in io/integrity/hashes.cpp: a header, whose short hashes are a few instructions where they
-// are inlined.
+// libxxhash is used as a header, as in io/integrity/hashes.cpp. Its short hashes take a few instructions when they are
+// inlined.
 #include "io/integrity/row_hashes.hpp"
 
 #define XXH_INLINE_ALL
@@ -12,7 +12,8 @@
 namespace smallbatch {
 namespace {
 
-/// Of a row. Odd, so that a row's hash loses nothing; mixed, so that equal changes of many rows do not cancel.
+/// Returns the factor of a row. It is odd, so that the product loses nothing of the row's hash. It is mixed, so that
+/// equal changes of many rows do not cancel.
 std::uint64_t factor(std::uint64_t of_dataset, std::int64_t row) {
   constexpr std::uint64_t golden = 0x9E3779B97F4A7C15;  // 2^64 over the golden ratio
   const std::uint64_t mixed = (of_dataset + static_cast<std::uint64_t>(row)) * golden;
@@ -21,14 +22,15 @@ std::uint64_t factor(std::uint64_t of_dataset, std::int64_t row) {
 
 std::uint64_t hash_of_name(std::string_view dataset) { return XXH3_64bits(dataset.data(), dataset.size()); }
 
-/// XXH3 takes more than this in a loop of vectors.
+/// XXH3 hashes more bytes than this in a loop of vectors.
 constexpr std::size_t longest_without_vectors = 240;
 
 std::uint64_t hash_of_row(const void* bytes, std::size_t count) {
   return count > longest_without_vectors ? hash_number(bytes, count) : XXH3_64bits(bytes, count);
 }
 
-/// `bytes_per_row` is a constant for short rows, of which the hash then has one branch.
+/// Returns the part of the sum that these rows contribute. For short rows `bytes_per_row` is a compile-time constant,
+/// so that the hash has a single branch.
 template <class Bytes>
 std::uint64_t sum(std::uint64_t of_dataset, std::int64_t first, std::int64_t count, Bytes bytes_per_row,
                   const unsigned char* rows) {

@@ -1,10 +1,11 @@
-// One number that says whether problems are the ones that were solved: a sum over the rows of all of a set's datasets,
+// A number that tells whether the problems of a set are the ones that were solved. It is a sum over the rows of all
+// datasets of the set:
 //
 //   problems_hash = sum of factor(f, k) XXH3(row k of dataset f) mod 2^64,
 //
-// with an odd factor for each row. It depends on neither blocks nor threads nor their order, and those of shares and
-// ranks add up to that of the whole. io/FORMAT.md says which datasets count, and what their rows are. Private to io/
-// and app/.
+// Each factor is odd. The sum does not depend on blocks, threads or their order. The sums of shares and of ranks add up
+// to the sum of the whole set. The datasets that count, and their rows, are listed in io/FORMAT.md. Private to io/ and
+// app/.
 #pragma once
 
 #include <cstddef>
@@ -16,15 +17,16 @@
 
 namespace smallbatch {
 
-/// The part of the sum that rows [first, first + count) of a dataset of that name have, which lie one after the other.
+/// Returns the part of the sum that rows [first, first + count) of a dataset contribute. The rows are contiguous in
+/// memory.
 std::uint64_t hash_rows(std::string_view dataset, std::int64_t first, std::int64_t count, std::size_t bytes_per_row,
                         const void* rows);
 
-/// The same of rows of different lengths: row first + k has the items offset[k] ... offset[k + 1] - 1.
+/// Returns this part for rows of different lengths. Row first + k has the items offset[k] ... offset[k + 1] - 1.
 std::uint64_t hash_rows(std::string_view dataset, std::int64_t first, const std::vector<std::int64_t>& offset,
                         std::size_t bytes_per_item, const void* items);
 
-/// 16 hexadecimal digits; and back, nothing where it is no such text.
+/// Converts the number to 16 hexadecimal digits, and back. Parsing any other text returns nothing.
 std::string problems_hash_text(std::uint64_t hash);
 std::optional<std::uint64_t> parse_problems_hash(const std::string& text);
 
