@@ -7,7 +7,8 @@ namespace smallbatch {
 void for_each_run(const std::vector<std::int64_t>& shape, const std::vector<std::int64_t>& start,
                   const std::vector<std::int64_t>& count,
                   const std::function<void(std::int64_t first, std::int64_t length)>& visit) {
-  // Axes before `outer` are counted; those from it on are one run, of which all but its first axis are whole.
+  // The axes from `outer` on form one run, because the box has all of the axes after `outer`. The loop below counts
+  // through the axes before `outer`.
   std::size_t outer = shape.size();
   std::int64_t length = 1;
   while (outer > 0) {

@@ -1,4 +1,4 @@
-// Where a box of an array lies, as runs of consecutive elements. Private to io/.
+// Splits a box of an array into runs of consecutive elements. Private to io/.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace smallbatch {
 
-/// Calls visit(first, length) for every run of elements [first, first + length) of an array of `shape` that the box
-/// [start, start + count) of its axes has, in their order; a run is as long as it can be. No count is 0.
+/// Calls visit(first, length) for every run of elements [first, first + length) in a box. The box is [start, start +
+/// count) along the axes of an array of `shape`. The runs come in order, each as long as possible. No count may be 0.
 void for_each_run(const std::vector<std::int64_t>& shape, const std::vector<std::int64_t>& start,
                   const std::vector<std::int64_t>& count,
                   const std::function<void(std::int64_t first, std::int64_t length)>& visit);

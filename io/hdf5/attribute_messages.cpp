@@ -1,5 +1,5 @@
-// The HDF5 file format specification, IV.A.1.a (object header version 1), IV.A.2.b (dataspace), .d (datatype), .m
-// (attribute) and .q (continuation).
+// Source: the HDF5 file format specification, IV.A.1.a (object header version 1), IV.A.2.b (dataspace), .d (datatype),
+// .m (attribute) and .q (continuation).
 #include "io/hdf5/attribute_messages.hpp"
 
 #include <algorithm>
@@ -11,31 +11,32 @@ namespace {
 
 using Message = std::span<const unsigned char>;
 
-constexpr std::uint64_t largest_extent = std::uint64_t{1} << 20;  ///< of a header
+constexpr std::uint64_t largest_extent = std::uint64_t{1} << 20;  ///< of a part of a header
 constexpr std::size_t most_extents = 1000;
 constexpr unsigned attribute_type = 0x0C, continuation_type = 0x10;
 
-/// `count` bytes, the lowest first; 0 beyond the end.
+/// Returns the number in `count` bytes, the lowest byte first. Bytes beyond the end are 0.
 std::uint64_t number(Message bytes, std::size_t at, std::size_t count) {
   std::uint64_t value = 0;
   for (std::size_t i = count; i > 0; --i) value = value << 8 | (at + i <= bytes.size() ? bytes[at + i - 1] : 0);
   return value;
 }
 
-/// The dataspace has exactly the bytes that its rank takes; how many elements it declares.
+/// Whether the dataspace has exactly the bytes that its rank requires. Sets `elements` to the number of elements that
+/// it declares.
 bool is_sound_dataspace(Message bytes, std::uint64_t& elements) {
   const std::uint64_t version = number(bytes, 0, 1), rank = number(bytes, 1, 1), flags = number(bytes, 2, 1);
   if (version != 1 && version != 2) return false;
   const std::size_t sizes = version == 1 ? 8 : 4;
   if (bytes.size() != sizes + 8 * rank * ((flags & 1) != 0 ? 2 : 1)) return false;
-  elements = version == 2 && number(bytes, 3, 1) == 2 ? 0 : 1;  // 2: it holds nothing
+  elements = version == 2 && number(bytes, 3, 1) == 2 ? 0 : 1;  // type 2 holds no element
   for (std::size_t axis = 0; axis < rank; ++axis) {
     if (__builtin_mul_overflow(elements, number(bytes, sizes + 8 * axis, 8), &elements)) return false;
   }
   return true;
 }
 
-/// Name, datatype, dataspace and value follow each other and end within the message.
+/// Whether name, datatype, dataspace and value follow each other and end within the message.
 bool is_sound_attribute(Message message) {
   const std::uint64_t version = number(message, 0, 1);
   if (version < 1 || version > 3) return false;
@@ -60,7 +61,7 @@ bool has_sound_attributes(InputBytes& file, std::uint64_t base, std::uint64_t ad
     bytes.resize(std::min(size, largest_extent));
     return from <= INT64_MAX - base && file.read_some({base + from, bytes.size()}, bytes.data()) == bytes.size();
   };
-  if (!read(address, 16) || bytes[0] != 1) return true;  // "OHDR" begins those with checksums
+  if (!read(address, 16) || bytes[0] != 1) return true;  // headers with checksums begin with "OHDR"
   std::vector<Extent> extents{{address + 16, number(bytes, 8, 4)}};
   for (std::size_t next = 0; next < extents.size() && next < most_extents; ++next) {
     if (!read(extents[next].address, extents[next].size)) return true;

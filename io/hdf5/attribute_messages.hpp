@@ -1,4 +1,4 @@
-// Attributes as they lie in object headers without checksums, checked before HDF5 decodes them. Private to io/.
+// Checks attributes in object headers without checksums, before HDF5 decodes them. Private to io/.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,10 @@
 
 namespace smallbatch {
 
-/// For files whose addresses and lengths have 8 bytes: false where an attribute in the object header at `address` (of
-/// the file; `base` is where HDF5 counts from) says of itself what cannot be: HDF5 1.10 takes its value from wherever
-/// the sizes lead, out of the message and of the memory that holds it. True also for headers that have checksums, and
-/// for what cannot be read: HDF5 will say so.
+/// Returns false if an attribute in the object header at `address` declares impossible sizes. HDF5 1.10 follows such
+/// sizes and reads beyond the message and the memory that holds it. Returns true for headers with checksums, and for
+/// headers that cannot be read: HDF5 reports those. `base` is the place in the file from which HDF5 counts addresses.
+/// This serves files with addresses and lengths of 8 bytes.
 bool has_sound_attributes(InputBytes& file, std::uint64_t base, std::uint64_t address);
 
 }  // namespace smallbatch

@@ -17,7 +17,8 @@ std::optional<std::uint64_t> declared_bytes(const std::vector<std::int64_t>& sha
 
 bool can_be_in_file(const StoredDataset& dataset, std::uint64_t file_bytes) {
   const auto& [info, is_swapped, address, stored_chunks, compact, fill] = dataset;
-  if (info.type == ElementType::other) return !address && !stored_chunks && !compact && !fill;  // nobody reads it
+  if (info.type == ElementType::other)
+    return !address && !stored_chunks && !compact && !fill;  // such numbers are never read
   if (fill && fill->size() != bytes_of(info.type)) return false;
   if (address && stored_chunks) return false;
   const auto bytes = declared_bytes(info.shape, bytes_of(info.type));

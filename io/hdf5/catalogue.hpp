@@ -1,5 +1,5 @@
-// Descriptions of the objects of an input file. io/hdf5/describer.* makes them, in a process of its own or in this one,
-// and InputFile answers from them. Knows no HDF5. Private to io/.
+// Descriptions of the objects of an input file. io/hdf5/describer.* makes them, in a separate process or in this one.
+// InputFile answers from them. No HDF5 is needed here. Private to io/.
 #pragma once
 
 #include <cstdint>
@@ -15,17 +15,17 @@
 
 namespace smallbatch {
 
-/// Of an attribute, in bytes.
+/// Size of the largest string in an attribute, in bytes.
 inline constexpr std::size_t largest_string = 4096;
 
 enum class ObjectKind { none, group, dataset, other };
 
-/// Complex numbers are compounds {r, i} of numbers, as h5py writes them; here they are two numbers along a last axis.
-/// Booleans are enumerations of FALSE and TRUE in int8, as h5py writes them. Texts of one fixed length are uint8 here,
-/// their bytes along a last axis.
+/// Form in which a dataset stores its numbers. Complex numbers are compounds {r, i} of numbers, as h5py writes them.
+/// Here they are two numbers along an added last axis. Booleans are enumerations of FALSE and TRUE in int8, as h5py
+/// writes them. Texts of fixed length are uint8 here, with their bytes along an added last axis.
 enum class NumberForm { plain, complex, boolean, text };
 
-/// The type's name of a dataset without any, as h5py.Empty writes it.
+/// Name of the type of a dataset without data, as h5py.Empty writes it.
 inline constexpr const char* no_data = "no data";
 
 struct DatasetInfo {
@@ -41,67 +41,72 @@ struct DatasetInfo {
   }
 };
 
-/// Why something cannot be used, and what to do about it: the two parts of a message, which name no file and no object.
+/// Why something cannot be used, and what to do about it. These two parts of a message name neither file nor object.
 struct Defect {
   std::string why, remedy;
-  ErrorKind kind = ErrorKind::bad_input;  ///< another one where it is not the file's fault
+  ErrorKind kind = ErrorKind::bad_input;  ///< another kind if the file is not at fault
 };
 
-/// As in ChunkedDataset.
+/// Layout and chunks of a dataset, as ChunkedDataset takes them.
 struct StoredChunks {
   ChunkLayout layout;
   std::vector<StoredChunk> all;
 };
 
-/// The numbers lie at `address`, in chunks, or are here; nowhere, where there are none or their type is `other`. There
-/// may be millions, mostly with an address: the others keep elsewhere what only they have.
+/// A dataset, and the place of its numbers: at `address`, in `chunks`, or in `compact`. They have no place if there are
+/// none, or if their type is `other`. There may be millions of datasets, most of them with an address. Members that few
+/// datasets need are therefore allocated apart.
 struct StoredDataset {
   DatasetInfo info;
   bool is_swapped = false;  ///< as in NumberType
   std::optional<std::uint64_t> address;
   std::unique_ptr<StoredChunks> chunks;
   std::unique_ptr<std::vector<unsigned char>> compact;  ///< all of the numbers, as the file has them
-  /// The number that its writer named as one that nobody has written, as the file has it; null where none was named.
+  /// The fill value that the writer named for unwritten numbers, as the file has it. Null if none was named.
   std::unique_ptr<std::vector<unsigned char>> fill;
 };
 
 struct StoredAttribute {
   std::string name;
-  std::string type_name;  ///< empty where the defect comes before the type
+  std::string type_name;  ///< empty if the defect was found before the type
   std::int64_t count = 0;
-  bool is_integer = false, is_number = false, is_text = false;  ///< what it can be asked for as; a Boolean is no number
+  bool is_integer = false, is_number = false,
+       is_text = false;  ///< the forms in which it can be read; a Boolean is no number
   std::vector<std::int64_t> integers;
   std::optional<double> number;
   std::vector<std::string> texts;
-  std::unique_ptr<Defect> defect;  ///< whoever asks for the value gets it
+  std::unique_ptr<Defect> defect;  ///< given to a caller who asks for the value
 };
 
-/// An object of a file, and those below it. Whoever asks for something that has a defect gets that instead.
+/// An object of a file, and the objects below it. A caller who asks for a part with a defect gets the defect instead.
 struct StoredObject {
   std::string name;           ///< in its group
-  bool is_described = false;  ///< false: all that is known is the name
+  bool is_described = false;  ///< false: only the name is known
   ObjectKind kind = ObjectKind::none;
   std::unique_ptr<Defect> defect;
-  std::vector<StoredAttribute> attributes;  ///< in the order of their names
+  std::vector<StoredAttribute> attributes;  ///< sorted by name
   std::unique_ptr<Defect> attributes_defect;
-  std::vector<StoredObject> members;       ///< of a group, in the order of their names, no two alike
+  std::vector<StoredObject> members;       ///< of a group, sorted by name, without duplicates
   std::unique_ptr<StoredDataset> dataset;  ///< of a dataset
-  /// Of either; very many may have the same, of which one is kept (names of axes: HDF5 has no numbers for them).
+  /// Defect of the members or of the dataset. Very many objects may share one. An example are datasets that only name
+  /// axes: they have no numbers.
   std::shared_ptr<const Defect> contents_defect;
 };
 
-/// Of an array, or nothing where they do not fit. No element where the shape has a zero, whatever else it has.
+/// Returns the bytes of an array, or nothing if the shape has a negative length or the number exceeds 64 bits. If a
+/// length is zero, there are no bytes, whatever the other lengths are.
 std::optional<std::uint64_t> declared_bytes(const std::vector<std::int64_t>& shape, std::uint64_t element_bytes);
 
-/// Whether a file of so many bytes can hold what the dataset declares, in the place where it is said to be: no memory
-/// is taken for what cannot be there, whoever described it.
+/// Whether a file of `file_bytes` bytes can hold the dataset in its declared place. No memory is allocated for a
+/// dataset that cannot be there, whatever process described it.
 bool can_be_in_file(const StoredDataset& dataset, std::uint64_t file_bytes);
 
-/// Objects that nobody asked for by name are not described where they are datasets of more chunks than this.
+/// A dataset with more chunks than this is described only if it is asked for by name.
 inline constexpr std::uint64_t most_chunks_unasked = 1000;
 
-/// Describes `object`, what is in it where `depth` is 1, what is in that where it is 2, ... `next` gives one object
-/// after the other, a group before its members; of members it knows the names alone.
+/// Fills in the description of `object`, and of the objects at most `depth` levels below it. Each call of `next`
+/// returns one description, that of a group before those of its members. The description of a group has only the names
+/// of its members.
 void put_together(StoredObject& object, int depth, const std::function<StoredObject()>& next);
 
 }  // namespace smallbatch

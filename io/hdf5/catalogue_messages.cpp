@@ -9,16 +9,16 @@
 namespace smallbatch {
 namespace {
 
-constexpr std::size_t largest_rank = 32;  ///< HDF5's
+constexpr std::size_t largest_rank = 32;  ///< HDF5's limit
 
-/// A count, and what `put_one` makes of each.
+/// Sends the number of values, and then each value by `put_one`.
 template <class Values>
 void put_all(MessageWriter& writer, const Values& values, const auto& put_one) {
   writer.put(std::uint64_t{values.size()});
   for (const auto& value : values) put_one(value);
 }
 
-/// Memory grows with what comes, whatever the count is.
+/// Receives values. Memory grows with the values that come, whatever number was announced.
 template <class T>
 std::vector<T> get_all(MessageReader& reader, const std::function<T()>& get_one) {
   std::vector<T> values;
@@ -32,7 +32,7 @@ std::vector<T> get_numbers(MessageReader& reader) {
   return get_all<T>(reader, [&] { return reader.get<T>(); });
 }
 
-/// The one of these by its number.
+/// Receives an enumerator by its number.
 template <class Enum>
 Enum get_one_of(MessageReader& reader, Enum last) {
   const auto number = reader.get<std::uint8_t>();
@@ -219,7 +219,7 @@ StoredDataset MessageReader::get_dataset() {
       return ChunkFilter{kind, get<std::uint64_t>()};
     });
     if (layout.filters.size() > 5) throw Nonsense{};
-    for (const ChunkFilter& filter : layout.filters)  // what they make of a chunk has bounds where no two are of a kind
+    for (const ChunkFilter& filter : layout.filters)  // no kind may come twice, so that a chunk's size has bounds
       if (std::ranges::count(layout.filters, filter.kind, &ChunkFilter::kind) > 1) throw Nonsense{};
     layout.filters_edges = get_flag();
     chunks = get_all<StoredChunk>(*this, [&] {

@@ -1,5 +1,5 @@
-// Descriptions of objects on their way between two processes that one program was forked into. The reader may be sent
-// anything: it takes no memory for what it has not received, and throws Nonsense. Private to io/.
+// Messages with descriptions of objects, between a process and its fork. The reader must expect any bytes. It allocates
+// no memory for bytes that it has not received, and throws Nonsense if they make no sense. Private to io/.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@ concept PlainNumber = std::integral<T> || std::floating_point<T>;
 
 class MessageWriter {
  public:
-  /// `send` sends all of the bytes, or throws.
+  /// `send` must send all of the bytes, or throw.
   explicit MessageWriter(std::function<void(const char* bytes, std::size_t count)> send) : send_(std::move(send)) {}
 
   template <PlainNumber T>
@@ -48,7 +48,7 @@ struct Nonsense {};
 
 class MessageReader {
  public:
-  /// `receive` waits for bytes and gives at least one, at most `most`, or throws.
+  /// `receive` must wait for bytes, store at least one and at most `most`, and return their number, or throw.
   explicit MessageReader(std::function<std::size_t(char* bytes, std::size_t most)> receive)
       : receive_(std::move(receive)) {}
 
@@ -60,16 +60,16 @@ class MessageReader {
   }
   std::string get_text();
   Defect get_defect();
-  /// Of a file of so many bytes.
+  /// Receives the description of an object in a file of `file_bytes` bytes.
   StoredObject get_object(std::uint64_t file_bytes);
-  /// Whether nothing has come that nobody has got.
+  /// Whether all received bytes have been taken.
   [[nodiscard]] bool is_empty() const { return next_ == end_; }
 
  private:
   void get(char* bytes, std::size_t count);
   bool get_flag();
   std::unique_ptr<Defect> get_defect_if_any();
-  /// The same, once for all that have it.
+  /// Receives a defect, if there is one. Equal defects are kept once.
   std::shared_ptr<const Defect> get_shared_defect_if_any();
   StoredAttribute get_attribute();
   StoredDataset get_dataset();

@@ -19,7 +19,7 @@ using Bytes = AlignedVector<unsigned char>;
 
 std::string bytes_text(std::size_t count) { return std::to_string(count) + (count == 1 ? " byte" : " bytes"); }
 
-/// Ends with its owner.
+/// A stream of zlib that frees its memory.
 struct Inflater {
   Inflater() {
     if (inflateInit(&stream) != Z_OK) throw std::bad_alloc();
@@ -30,7 +30,8 @@ struct Inflater {
   z_stream stream{};
 };
 
-/// True where all of `bytes` is a stream of exactly as many as `inflated` has. Three times as fast as zlib.
+/// Inflates all of `bytes`. Returns true if the result fills `inflated` exactly. libdeflate is three times faster than
+/// zlib.
 bool inflate_by_libdeflate(const Bytes& bytes, Bytes& inflated) {
   const std::unique_ptr<libdeflate_decompressor, void (*)(libdeflate_decompressor*)> inflater(
       libdeflate_alloc_decompressor(), libdeflate_free_decompressor);
@@ -41,7 +42,7 @@ bool inflate_by_libdeflate(const Bytes& bytes, Bytes& inflated) {
   return result == LIBDEFLATE_SUCCESS && taken == bytes.size() && made == inflated.size();
 }
 
-/// The same; else it says what is wrong, and where.
+/// Inflates all of `bytes` by zlib, which can tell what is wrong and where. Returns nothing on success.
 std::optional<std::string> inflate_by_zlib(Bytes& bytes, Bytes& inflated) {
   const std::size_t expected = inflated.size();
   constexpr std::size_t most_at_once = std::size_t{1} << 30;  // zlib counts in 32 bits
@@ -50,7 +51,7 @@ std::optional<std::string> inflate_by_zlib(Bytes& bytes, Bytes& inflated) {
   z_stream& stream = inflater.stream;
   std::size_t taken = 0, made = 0;
   for (int status = Z_OK; status != Z_STREAM_END;) {
-    // Where all is there, the stream must end; one byte more shows that it does not.
+    // When all expected bytes are there, the stream must end. Room for one more byte shows if it does not.
     unsigned char spare = 0;
     const bool is_full = made == expected;
     const std::size_t in = std::min(bytes.size() - taken, most_at_once);
@@ -88,9 +89,9 @@ std::optional<std::string> inflate_bytes(std::size_t expected, Bytes& bytes) {
   return std::nullopt;
 }
 
-/// liblzf's format: a byte below 32 is before that many bytes and one more, as they are; any other begins a copy of
-/// bytes that are there already, with its length in the upper three bits (7: in the next byte, too) and its distance in
-/// the other five and the last byte.
+/// Unpacks liblzf's format. A control byte k below 32 precedes k + 1 bytes that are stored as they are. Any other
+/// control byte begins a copy of earlier bytes. Its upper three bits are the length; if they are 7, the next byte adds
+/// to the length. Its lower five bits and the last byte are the distance.
 std::optional<std::string> unpack_lzf(std::size_t expected, Bytes& bytes) {
   Bytes unpacked(expected);
   const auto wrong = [&](const std::string& what, std::size_t made) {
@@ -102,7 +103,7 @@ std::optional<std::string> unpack_lzf(std::size_t expected, Bytes& bytes) {
     if (control < 32) {
       const std::size_t length = control + 1;
       if (length > bytes.size() - next) return wrong("is cut off", made);
-      if (length > expected - made) return wrong("has more", made);
+      if (length > expected - made) return wrong("overflows its chunk", made);
       std::copy_n(bytes.data() + next, length, unpacked.data() + made);
       next += length;
       made += length;
@@ -112,16 +113,17 @@ std::optional<std::string> unpack_lzf(std::size_t expected, Bytes& bytes) {
     if (bytes.size() - next < (length == 9 ? 2 : 1)) return wrong("is cut off", made);
     if (length == 9) length += bytes[next++];
     const std::size_t distance = ((control & 31) << 8) + bytes[next++] + 1;
-    if (distance > made) return wrong("copies what is not there", made);
-    if (length > expected - made) return wrong("has more", made);
-    for (std::size_t i = 0; i < length; ++i, ++made) unpacked[made] = unpacked[made - distance];  // it may overlap
+    if (distance > made) return wrong("copies from before its beginning", made);
+    if (length > expected - made) return wrong("overflows its chunk", made);
+    for (std::size_t i = 0; i < length; ++i, ++made)
+      unpacked[made] = unpacked[made - distance];  // the copy may overlap its source
   }
   if (made != expected) return wrong("ends", made);
   bytes = std::move(unpacked);
   return std::nullopt;
 }
 
-/// One frame, or several; with or without its size in its header.
+/// Unpacks one frame or several, with or without their sizes in their headers.
 std::optional<std::string> unpack_zstandard(std::size_t expected, Bytes& bytes) {
   Bytes unpacked(expected);
   const std::size_t made = ZSTD_decompress(unpacked.data(), unpacked.size(), bytes.data(), bytes.size());
@@ -135,8 +137,8 @@ std::optional<std::string> unpack_zstandard(std::size_t expected, Bytes& bytes) 
   return std::nullopt;
 }
 
-/// Byte k of element i comes from place k * elements + i. With the number of bytes known, several elements are
-/// written at once.
+/// Byte k of element i comes from place k * elements + i. With `ElementBytes` known, the compiler writes several
+/// elements at once.
 template <std::size_t ElementBytes>
 void interleave(const unsigned char* from, std::size_t elements, unsigned char* __restrict to) {
   std::array<const unsigned char*, ElementBytes> planes;
@@ -146,7 +148,8 @@ void interleave(const unsigned char* from, std::size_t elements, unsigned char* 
   }
 }
 
-/// All first bytes, all second bytes, ..., and what is left of an element: back into elements.
+/// Undoes shuffle, which stores all first bytes of elements, then all second bytes, and so on. Bytes of an incomplete
+/// element come last.
 void unshuffle(std::size_t element_bytes, Bytes& bytes) {
   const std::size_t elements = element_bytes == 0 ? 0 : bytes.size() / element_bytes;
   if (element_bytes < 2 || elements < 2) return;
@@ -166,12 +169,14 @@ void unshuffle(std::size_t element_bytes, Bytes& bytes) {
   bytes = std::move(whole);
 }
 
-/// HDF5's: two sums of 16-bit words, big-endian, modulo 65535; an odd last byte is the upper half of a word.
+/// Returns HDF5's checksum: two sums of big-endian 16-bit words, modulo 65535. An odd last byte is the upper half of a
+/// word.
 std::uint32_t fletcher32(std::span<const unsigned char> bytes) {
   const auto folded = [](std::uint32_t sum) { return (sum & 0xFFFF) + (sum >> 16); };
   std::uint32_t first = 0, second = 0;
   for (std::size_t i = 0; i < bytes.size();) {
-    for (const std::size_t end = std::min(bytes.size(), i + 720); i < end; i += 2) {  // so many cannot overflow
+    for (const std::size_t end = std::min(bytes.size(), i + 720); i < end;
+         i += 2) {  // sums of so few words cannot overflow
       first += static_cast<std::uint32_t>(bytes[i] << 8 | (i + 1 < bytes.size() ? bytes[i + 1] : 0));
       second += first;
     }
@@ -181,7 +186,8 @@ std::uint32_t fletcher32(std::span<const unsigned char> bytes) {
   return folded(second) << 16 | folded(first);
 }
 
-/// Takes the checksum off the end. HDF5 before 1.6.3 swapped the bytes of each half of it; both are right.
+/// Takes the checksum off the end, and checks it. HDF5 before 1.6.3 swapped the bytes of each half, so both orders are
+/// right.
 std::optional<std::string> check_fletcher32(Bytes& bytes) {
   std::uint32_t stored = 0;
   for (std::size_t i = checksum_bytes; i > 0; --i) stored = stored << 8 | bytes[bytes.size() - checksum_bytes + i - 1];
@@ -202,10 +208,10 @@ std::uint64_t largest_unpacked_ratio(std::span<const ChunkFilter> filters) {
         largest *= 1032;
         break;
       case ChunkFilter::Kind::lzf:
-        largest *= 88;  // 264 bytes in 3
+        largest *= 88;  // 264 bytes from 3
         break;
       case ChunkFilter::Kind::zstandard:
-        largest *= 1 << 15;  // a block of 128 KiB in 4
+        largest *= 1 << 15;  // a block of 128 KiB from 4 bytes
         break;
       case ChunkFilter::Kind::shuffle:
       case ChunkFilter::Kind::fletcher32:
@@ -219,7 +225,7 @@ std::uint64_t largest_stored_bytes(std::span<const ChunkFilter> filters, std::ui
   std::uint64_t largest = expected;
   for (const ChunkFilter& filter : filters) {
     if (filter.kind == ChunkFilter::Kind::fletcher32) largest += checksum_bytes;
-    // Nothing that packs makes more of its bytes than this, however it goes about it.
+    // No compressing filter makes its input larger than this.
     if (largest_unpacked_ratio({&filter, 1}) > 1) largest += largest / 2 + 1024;
   }
   return largest;
@@ -236,7 +242,7 @@ std::optional<std::string> undo_filters(std::span<const ChunkFilter> filters, st
   for (std::size_t i = filters.size(); i > 0; --i) {
     const ChunkFilter& filter = filters[i - 1];
     if ((skipped >> (i - 1) & 1) != 0) continue;
-    std::size_t given = expected;  // to this filter
+    std::size_t given = expected;  // bytes that this filter was given
     for (std::size_t k = 0; k + 1 < i; ++k) {
       if (filters[k].kind == ChunkFilter::Kind::fletcher32 && (skipped >> k & 1) == 0) given += checksum_bytes;
     }

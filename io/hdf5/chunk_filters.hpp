@@ -1,8 +1,7 @@
-// What HDF5's filters did to a chunk, undone: deflate, shuffle and fletcher32, h5py's LZF, and Zstandard. Knows no
-// HDF5.
+// Undoes HDF5's filters of a chunk: deflate, shuffle, fletcher32, h5py's LZF, and Zstandard. No HDF5 is needed here.
 //
-// A chunk must come out with exactly the bytes that its shape declares, and memory is taken for those alone. HDF5's own
-// pipeline does not ask: where a stream inflates to fewer, the rest is whatever the memory held.
+// A chunk must come out with exactly the bytes that its shape declares. Memory is allocated for these bytes alone.
+// HDF5's own pipeline does not check this: if a stream inflates to fewer bytes, the rest is whatever the memory held.
 #pragma once
 
 #include <cstddef>
@@ -17,24 +16,27 @@ namespace smallbatch {
 
 struct ChunkFilter {
   enum class Kind { deflate, shuffle, fletcher32, lzf, zstandard } kind = Kind::deflate;
-  std::size_t element_bytes = 0;  ///< of shuffle
+  std::size_t element_bytes = 0;  ///< for shuffle
 };
 
-/// How many bytes one stored byte of a chunk can become at most.
+/// Returns the most bytes that one stored byte of a chunk can become.
 std::uint64_t largest_unpacked_ratio(std::span<const ChunkFilter> filters);
 
-/// Whether it makes more bytes of fewer. A chunk goes through one such at most: two make a million of one.
+/// Whether undoing the filter can make a chunk larger. A chunk may have one such filter at most: two could make a
+/// million bytes of one.
 inline bool packs(const ChunkFilter& filter) { return largest_unpacked_ratio({&filter, 1}) > 1; }
 
-/// Of a chunk that is packed, in bytes: it is unpacked as a whole, whatever is read of it.
+/// Size of the largest compressed chunk, in bytes after unpacking. A chunk is unpacked as a whole, even if little of it
+/// is read.
 inline constexpr std::uint64_t largest_packed_chunk = std::uint64_t{1} << 28;
 
-/// The most bytes that a chunk of `expected` bytes may take in a file.
+/// Returns the most bytes that a chunk of `expected` bytes may take in a file.
 std::uint64_t largest_stored_bytes(std::span<const ChunkFilter> filters, std::uint64_t expected);
 
-/// Undoes the filters, listed in the order in which they were applied, at most one of a kind; one whose bit is set in
-/// `skipped` was not. `bytes` are those stored, and then the `expected` ones. Nothing where all is right, else what is
-/// wrong, to follow "its chunk ...": "inflates to 12 bytes, expected 48".
+/// Undoes the filters of a chunk. `filters` lists them in the order in which they were applied, at most one of a kind.
+/// A bit in `skipped` marks a filter that was not applied. `bytes` has the stored bytes, and afterwards the `expected`
+/// bytes. Returns nothing on success, or else what is wrong, as the end of a sentence that begins with "its chunk":
+/// "inflates to 12 bytes, expected 48 bytes".
 std::optional<std::string> undo_filters(std::span<const ChunkFilter> filters, std::uint32_t skipped,
                                         std::size_t expected, AlignedVector<unsigned char>& bytes);
 

@@ -11,15 +11,15 @@ namespace smallbatch {
 namespace {
 
 constexpr std::size_t most_kept_bytes = std::size_t{1} << 29;
-/// Fewer are not worth another thread.
+/// Fewer bytes are not worth another thread.
 constexpr std::size_t least_bytes_per_piece = std::size_t{1} << 18;
-/// Of chunks that are decoded at the same time.
+/// Size of the chunks that are decoded at the same time.
 constexpr std::size_t most_bytes_at_work = std::size_t{1} << 29;
 
-/// Elements of a box that two arrays share, from one to the other, in runs that are as long as both allow.
+/// Copies a box of elements from one array to another, in runs that are as long as both arrays allow.
 class BoxCopy {
  public:
-  /// The shapes of the arrays, where the box begins in each, and its own shape.
+  /// Takes the shapes of the two arrays and of the box.
   BoxCopy(const std::vector<std::int64_t>& from_shape, const std::vector<std::int64_t>& to_shape,
           std::vector<std::int64_t> box)
       : box_(std::move(box)), from_stride_(box_.size(), 1), to_stride_(box_.size(), 1) {
@@ -53,7 +53,7 @@ class BoxCopy {
 
  private:
   std::vector<std::int64_t> box_, from_stride_, to_stride_;
-  std::size_t outer_ = 0;  ///< axes before this one are counted, the others are one run
+  std::size_t outer_ = 0;  ///< the axes from this one on form one run; operator() counts through the axes before it
   std::int64_t run_ = 1;
 };
 
@@ -139,7 +139,7 @@ std::optional<std::string> ChunkedDataset::read(InputBytes& file, ElementType wa
     }
     BoxCopy(layout_.chunk, count, box)(bytes.data(), static_cast<unsigned char*>(values), from, to, element_bytes);
   };
-  /// Whether a chunk has elements, in the order of the dataset, that come after those asked for.
+  /// Whether a chunk has elements that come after the requested ones, in the order of the dataset.
   const auto reaches_beyond = [&](const ChunkOrigin& origin) {
     std::vector<std::int64_t> end(rank);
     for (std::size_t axis = 0; axis < rank; ++axis) {

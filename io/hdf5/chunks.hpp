@@ -1,5 +1,5 @@
-// Numbers of chunked datasets, read and decoded here (io/hdf5/chunk_filters.hpp) on several threads: HDF5 has said
-// where the chunks lie. Knows no HDF5. Private to io/.
+// Reads and decodes the numbers of chunked datasets on several threads (io/hdf5/chunk_filters.hpp). HDF5 has told where
+// the chunks lie, and is not needed here. Private to io/.
 #pragma once
 
 #include <cstddef>
@@ -18,35 +18,38 @@
 
 namespace smallbatch {
 
-/// Of a chunk: its first element.
+/// Indices of the first element of a chunk.
 using ChunkOrigin = std::vector<std::int64_t>;
 
-/// What a chunked dataset declares; its rank is at least 1, and a chunk has at most 2^32 bytes.
+/// Layout that a chunked dataset declares. Its rank is at least 1, and a chunk has at most 2^32 bytes.
 struct ChunkLayout {
   std::vector<std::int64_t> shape, chunk;
   std::vector<ChunkFilter> filters;
-  bool filters_edges = true;  ///< false: chunks that reach over the end of an axis are stored as they are
+  bool filters_edges = true;  ///< false: chunks that reach beyond the end of an axis are stored without filters
 
-  /// The chunk after this one in the box of chunks from `first` that holds `last`; false where there is none.
+  /// Moves `origin` on to the next chunk in a box of chunks. The box begins at the chunk `first` and ends with the
+  /// chunk that has the element `last`. Returns false after the last chunk.
   bool advance(ChunkOrigin& origin, const ChunkOrigin& first, const std::vector<std::int64_t>& last) const;
 };
 
 struct StoredChunk {
   Extent extent;
-  std::uint32_t skipped = 0;  ///< filters
+  std::uint32_t skipped = 0;  ///< a bit for each filter that was not applied
 };
 
 class ChunkedDataset {
  public:
-  /// `type` is that of the numbers in the file; `stored` are all chunks, in the order of their first elements. They and
-  /// the layout must outlive this object.
+  /// `type` is the type of the numbers in the file. All chunks are in `stored`, in the order of their first elements.
+  /// Both `layout` and `stored` must outlive this object.
   ChunkedDataset(const ChunkLayout& layout, NumberType type, std::span<const StoredChunk> stored);
 
-  /// Elements [start, start + count) of each axis, none of them 0, as numbers of type `wanted`, into `values`. Nothing
-  /// where all is right, else what is wrong with the first chunk that is not; that is empty where the file knows. Each
-  /// chunk is decoded by one thread. Those that reach beyond what was asked for are kept for the next call, up to half
-  /// a gigabyte, and one in any case, so that whoever reads on from there decodes none twice. Several threads may call
-  /// this at a time.
+  /// Reads elements [start, start + count) along each axis into `values`, as numbers of type `wanted`. Every count is
+  /// at least 1. Returns nothing on success, or else what is wrong with the first bad chunk. The text is empty if
+  /// `file` knows the reason.
+  ///
+  /// Each chunk is decoded by one thread. Chunks with elements after the requested ones are kept for the next call: up
+  /// to half a gigabyte, and at least one chunk. A caller that reads on therefore decodes no chunk twice. Several
+  /// threads may call this at a time.
   std::optional<std::string> read(InputBytes& file, ElementType wanted, const std::vector<std::int64_t>& start,
                                   const std::vector<std::int64_t>& count, void* values);
 
@@ -58,7 +61,7 @@ class ChunkedDataset {
     std::shared_ptr<const Bytes> bytes;
   };
 
-  /// Of a chunk, in the order of their first elements.
+  /// Returns the index of a chunk in `stored_`.
   [[nodiscard]] std::size_t index_of(const ChunkOrigin& origin) const;
   [[nodiscard]] bool is_edge(const ChunkOrigin& origin) const;
   std::shared_ptr<const Bytes> kept(const ChunkOrigin& origin, ElementType type);

@@ -1,5 +1,4 @@
-// How our datasets and groups are made: their types and HDF5's property lists, for which HDF5 is asked once. Private to
-// io/.
+// Types and property lists of the datasets and groups in output files. HDF5 makes each of them once. Private to io/.
 #pragma once
 
 #include <cstdint>
@@ -13,20 +12,21 @@
 
 namespace smallbatch {
 
-/// A type of the file; `internal` errors for one that cannot be written.
+/// Returns the type in the file. Throws Error(internal) for a type that cannot be written.
 hid_t file_type(ElementType type);
 
 class Hdf5Creation {
  public:
-  /// `check` gets what each call of HDF5's returns, and throws where that is negative.
+  /// `check` gets the result of each call of HDF5, and must throw if it is negative.
   explicit Hdf5Creation(std::function<void(std::int64_t)> check) : check_(std::move(check)) {}
   hid_t type(ElementType type, NumberForm form);
-  /// Groups keep their members and attributes in the header, which has room for those of a set.
+  /// Returns the properties of groups. A group keeps its members and attributes in its header, which has room for those
+  /// of a set.
   hid_t groups();
-  /// The properties of datasets in one piece, which is allocated at once. HDF5 never fills them: its fill would
-  /// overwrite what an earlier run has written.
+  /// Returns the properties of contiguous datasets, which are allocated when they are created. HDF5 never fills them:
+  /// its fill would overwrite what an earlier run has written.
   hid_t datasets(std::optional<double> fill = {});
-  /// A list of properties of what is created. No header tells a time: /provenance does.
+  /// Makes a property list for new objects. Their headers hold no times: /provenance does.
   Hdf5Handle timeless_list(hid_t properties);
 
  private:
@@ -38,7 +38,7 @@ class Hdf5Creation {
 
   std::function<void(std::int64_t)> check_;
   Hdf5Handle groups_;
-  std::map<std::optional<std::uint64_t>, Hdf5Handle> datasets_;  ///< by the bits of what fills
+  std::map<std::optional<std::uint64_t>, Hdf5Handle> datasets_;  ///< by the bits of the fill value
   std::map<std::pair<ElementType, NumberForm>, Hdf5Handle> types_;
 };
 

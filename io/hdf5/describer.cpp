@@ -21,7 +21,7 @@ namespace {
 
 constexpr hssize_t most_attribute_values = 64;
 constexpr std::size_t cache_bytes = std::size_t{1} << 20, cache_bytes_while_listing = std::size_t{16} << 20;
-constexpr std::size_t finds_between_signs = 10'000;  ///< that it is still at work
+constexpr std::size_t finds_between_signs = 10'000;  ///< objects or chunks between two signs of progress
 
 std::vector<std::int64_t> shape_of(hid_t space) {
   std::array<hsize_t, H5S_MAX_RANK> dims{};
@@ -31,8 +31,8 @@ std::vector<std::int64_t> shape_of(hid_t space) {
   return shape;
 }
 
-/// What HDF5's dimension scales keep of each other and of themselves: nobody asks for it, and all datasets of results
-/// have some.
+/// Whether the attribute is one by which HDF5's dimension scales refer to each other. Nobody asks for these attributes,
+/// and all datasets of results have some.
 bool is_of_dimension_scales(std::string_view attribute) {
   return attribute == "DIMENSION_LIST" || attribute == "REFERENCE_LIST" || attribute == "CLASS" || attribute == "NAME";
 }
@@ -56,7 +56,7 @@ struct OpenAttribute {
   Hdf5Handle handle, type, space;
 };
 
-/// A name in a group. Objects are opened by their addresses: to look up a name takes long where there are many.
+/// A name in a group. Objects are opened by their addresses, because looking up a name in a large group takes long.
 struct Member {
   std::string name;
   H5L_info_t link{};
@@ -68,8 +68,8 @@ struct Hdf5Describer::Impl {
   std::shared_ptr<InputBytes> bytes;
   std::function<void()> still_at_work;
   Hdf5Handle driver, file;
-  std::uint64_t base = 0;            ///< of the file: what comes before is its user's
-  bool has_usual_addresses = false;  ///< of 8 bytes, as lengths
+  std::uint64_t base = 0;            ///< where HDF5's part of the file begins; a user block may lie before it
+  bool has_usual_addresses = false;  ///< addresses and lengths have 8 bytes
   static void set_cache(H5AC_cache_config_t& cache, std::size_t size) {
     cache.set_initial_size = true;
     cache.initial_size = cache.min_size = size;
@@ -88,8 +88,8 @@ struct Hdf5Describer::Impl {
   void open() {
     const Hdf5Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
     H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG);
-    // Each object is looked at once. HDF5 would keep more and more of them, by their bytes in the file: a tenth of
-    // what they take in memory.
+    // Each object is looked at once, so a small cache suffices. HDF5 would keep more and more objects. It counts their
+    // bytes in the file, a tenth of what they take in memory.
     H5AC_cache_config_t cache{};
     cache.version = H5AC__CURR_CACHE_CONFIG_VERSION;
     if (H5Pget_mdc_config(access.get(), &cache) >= 0) {
@@ -101,7 +101,8 @@ struct Hdf5Describer::Impl {
     file = {H5Fopen("/input", H5F_ACC_RDONLY, access.get()), H5Fclose};
     if (!file.valid()) {
       if (bytes->has_failed()) throw damage(*bytes);
-      if (bytes->is_locked_elsewhere()) throw Defect{"another program has it open for writing", "Wait for it to end."};
+      if (bytes->is_locked_elsewhere())
+        throw Defect{"another program has it open for writing", "Wait until that program has ended."};
       throw open_failure(hdf5_error_text());
     }
     const Hdf5Handle creation(H5Fget_create_plist(file.get()), H5Pclose);
@@ -115,8 +116,8 @@ struct Hdf5Describer::Impl {
     has_usual_addresses = address_bytes == 8 && length_bytes == 8;
   }
 
-  /// Calls work(), and keeps the Defect that it throws, or what it is a consequence of: that reading failed, of which
-  /// HDF5 may say nothing.
+  /// Calls work(), and keeps the Defect that it throws. If reading has failed, that failure is kept instead: HDF5 may
+  /// not mention it.
   template <class Pointer, class Work>
   void keep_defect(Pointer& kept, Work&& work) const {
     try {
@@ -131,7 +132,7 @@ struct Hdf5Describer::Impl {
     if (still_at_work && finds % finds_between_signs == 0) still_at_work();
   }
 
-  /// What a group has by that name ("/": the root), or nothing.
+  /// Returns the member of that name, or nothing if there is none. "/" is the root.
   [[nodiscard]] std::optional<Member> member_of(hid_t group, const std::string& name) const {
     Member member{name, {}};
     if (name == "/") {
@@ -147,7 +148,7 @@ struct Hdf5Describer::Impl {
     return member;
   }
 
-  /// Of each name once, in their order.
+  /// Sorts members by name, and keeps one of each name.
   static void sort_members(std::vector<Member>& members) {
     const auto is_after = [](const Member& one, const Member& other) { return one.name >= other.name; };
     if (std::ranges::adjacent_find(members, is_after) == members.end()) return;
@@ -156,8 +157,8 @@ struct Hdf5Describer::Impl {
     members.erase(std::unique(members.begin(), members.end(), has_same_name), members.end());
   }
 
-  /// Of each name once, in their order; for its own HDF5 would make a table, which it frees before it is filled where
-  /// reading fails.
+  /// Returns the members of a group, sorted by name, each name once. HDF5 is not asked for sorted names: it would make
+  /// a table, and free it unfilled if reading fails.
   [[nodiscard]] std::vector<Member> members_of(hid_t group) const {
     std::vector<Member> members;
     auto take = [&](const char* name, const H5L_info_t& link) {
@@ -169,8 +170,8 @@ struct Hdf5Describer::Impl {
       return 0;
     };
     hsize_t position = 0;
-    // Names come in the order of their hashes: what holds them is gone through as often as it has parts, unless there
-    // is room for all of it.
+    // Names come in the order of their hashes, and so from all parts of the group in turn. Unless the cache has room
+    // for the whole group, each part is read again and again.
     set_cache(cache_bytes_while_listing);
     const herr_t listed = H5Literate(group, H5_INDEX_NAME, H5_ITER_NATIVE, &position, list, &take);
     set_cache(cache_bytes);
@@ -179,7 +180,7 @@ struct Hdf5Describer::Impl {
     return members;
   }
 
-  /// The object that a link leads to, which must be hard.
+  /// Opens the object that a link leads to. The link must be hard.
   [[nodiscard]] Hdf5Handle open_object(const H5L_info_t& link) const {
     if (link.type != H5L_TYPE_HARD) {
       const std::string kind = link.type == H5L_TYPE_SOFT       ? "a soft link"
@@ -242,7 +243,7 @@ struct Hdf5Describer::Impl {
     }
   }
 
-  /// Its value, in every type that it can be asked for in.
+  /// Reads the value of an attribute, in every type that callers can ask for.
   void describe_attribute(hid_t object, StoredAttribute& attribute) const {
     OpenAttribute opened;
     opened.handle = {H5Aopen(object, attribute.name.c_str(), H5P_DEFAULT), H5Aclose};
@@ -257,7 +258,7 @@ struct Hdf5Describer::Impl {
     }
     attribute.count = count;
     const hid_t type = opened.type.get();
-    // h5py stores a Boolean as an enumeration of 0 and 1; of another one who knows what its numbers mean.
+    // h5py stores a Boolean as an enumeration of 0 and 1. The numbers of other enumerations may mean anything.
     const bool is_boolean = numbers_of(type).form == NumberForm::boolean;
     const Hdf5Handle number_type(!is_boolean                          ? H5Tcopy(type)
                                  : H5Tget_class(type) == H5T_BITFIELD ? H5Tcopy(H5T_NATIVE_UINT8)
@@ -281,7 +282,7 @@ struct Hdf5Describer::Impl {
     if (attribute.is_text) read_texts(opened, attribute);
   }
 
-  /// Whole numbers are integers, too: MATLAB has no others unless it is told.
+  /// Takes whole floating-point numbers as integers, too: MATLAB writes no others by default.
   static void take_whole(const std::vector<double>& values, StoredAttribute& attribute) {
     constexpr double beyond = 0x1p53;
     attribute.is_integer = std::ranges::all_of(
@@ -327,7 +328,7 @@ struct Hdf5Describer::Impl {
     return chunks;
   }
 
-  /// Nothing where it has more chunks than those.
+  /// Describes a dataset. Returns null if it has more than `most_chunks` chunks.
   [[nodiscard]] std::unique_ptr<StoredDataset> dataset_of(hid_t opened, std::uint64_t most_chunks) const {
     const Hdf5Handle space(H5Dget_space(opened), H5Sclose), type(H5Dget_type(opened), H5Tclose);
     if (!space.valid() || !type.valid()) throw damage(*bytes);
@@ -377,7 +378,7 @@ struct Hdf5Describer::Impl {
     give(nothing());
   }
 
-  /// False where no path leads there.
+  /// Whether a path leads to the member. None does if its name has a slash.
   static bool is_reachable(const Member& member) { return member.name.find('/') == std::string::npos; }
 
   static void name_members(StoredObject& object, const std::vector<Member>& members) {
@@ -385,9 +386,9 @@ struct Hdf5Describer::Impl {
     for (const Member& member : members) object.members.emplace_back().name = member.name;
   }
 
-  /// What a link leads to, and below it.
+  /// Describes the object that a link leads to, and the objects at most `depth` levels below it.
   void describe(const H5L_info_t& link, int depth, bool is_asked_for, const std::function<void(StoredObject&&)>& give) {
-    bytes->forget_failure();  // of another object
+    bytes->forget_failure();  // the failure was another object's
     StoredObject object;
     object.is_described = true;
     Hdf5Handle opened;

@@ -1,6 +1,6 @@
-// Says what a stranger's file holds (io/hdf5/catalogue.hpp): the one place where HDF5 is asked about a file that it did
-// not write. Checks come before anything is read: link kinds, then the object, then type, layout, filters and stored
-// bytes. Private to io/.
+// Describes the contents of a stranger's file (io/hdf5/catalogue.hpp). HDF5 reads strangers' files in this place alone.
+// Each part is checked before it is read: link kinds, then the object, then type, layout, filters and stored bytes.
+// Private to io/.
 #pragma once
 
 #include <functional>
@@ -15,14 +15,14 @@ namespace smallbatch {
 
 class Hdf5Describer {
  public:
-  /// Throws Defect where HDF5 cannot open the file. `still_at_work` is called now and then.
+  /// Throws Defect if HDF5 cannot open the file. `still_at_work` is called now and then, as a sign of progress.
   explicit Hdf5Describer(std::shared_ptr<InputBytes> bytes, std::function<void()> still_at_work = {});
   ~Hdf5Describer();
   Hdf5Describer(const Hdf5Describer&) = delete;
   Hdf5Describer& operator=(const Hdf5Describer&) = delete;
 
-  /// The object at an absolute path, whose groups on the way were described before, and what is below it, as
-  /// put_together() wants them.
+  /// Describes the object at an absolute path, and the objects at most `depth` levels below it. `give` gets the
+  /// descriptions in the order of put_together(). The groups on the path must have been described before.
   void describe(const std::string& object, int depth, const std::function<void(StoredObject&&)>& give);
 
  private:

@@ -29,16 +29,17 @@ namespace smallbatch {
 namespace {
 
 constexpr int milliseconds_between_looks = 100;
-/// Bytes of the descriptions of a file, and so many times its own: an object or a chunk takes more of the file than of
-/// its description, unless it is a trick (16 bytes of an attribute refer to a string of 4096, over and over).
+/// Limits of the bytes of all descriptions of a file: a constant, and a multiple of the file's bytes. An object or a
+/// chunk takes more bytes in the file than in its description. A malicious file is different: 16 bytes of an attribute
+/// may refer to a string of 4096 bytes, over and over.
 constexpr std::uint64_t most_received = std::uint64_t{1} << 26, most_received_per_byte = 8;
 
-/// How a child ends by itself.
+/// Exit status of a child that ends by itself.
 enum ExitStatus : int { nobody_asks = 0, too_large = 3, failed = 4, out_of_memory = 5, cut_off = 6 };
-/// What an answer begins with.
+/// First byte of whatever the child sends.
 enum class Sign : std::uint8_t { still_at_work, answer };
 
-/// The most that this process ever had of it.
+/// Returns the most memory that this process ever had, in bytes.
 std::uint64_t memory_bytes() {
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);
@@ -47,8 +48,8 @@ std::uint64_t memory_bytes() {
 
 [[noreturn]] void run_child(int socket, pid_t parent, const std::function<void(int)>& work) noexcept {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != parent) ::_exit(failed);  // it ended before
-  // The parent knows when to end.
+  if (::getppid() != parent) ::_exit(failed);  // the parent has ended already
+  // The child leaves these signals to the parent, which knows when to end.
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGXCPU, SIGALRM}) std::signal(signal, SIG_IGN);
   const std::uint64_t before = memory_bytes();
   try {
@@ -73,7 +74,7 @@ void send_all(int socket, const char* bytes, std::size_t count) {
   }
 }
 
-/// What comes next, or nothing where the other end is closed.
+/// Waits for bytes and returns their number, or 0 if the other end is closed.
 std::size_t receive_some(int socket, char* bytes, std::size_t most) {
   for (;;) {
     const ssize_t received = ::recv(socket, bytes, most, 0);
@@ -84,9 +85,9 @@ std::size_t receive_some(int socket, char* bytes, std::size_t most) {
 
 struct NobodyAsks {};
 
-/// What the child does.
+/// Work of the child.
 void describe_for(int socket, const std::shared_ptr<InputBytes>& bytes) {
-  H5open();  // what it looks at when it starts
+  H5open();  // before the sandbox, which may forbid what HDF5 does when it starts
   enter_sandbox({socket, bytes->descriptor()});
   MessageWriter writer([socket](const char* data, std::size_t count) { send_all(socket, data, count); });
   MessageReader reader([socket](char* data, std::size_t most) {
@@ -119,7 +120,7 @@ void describe_for(int socket, const std::shared_ptr<InputBytes>& bytes) {
       writer.flush();
     }
   } catch (const NobodyAsks&) {
-    ::_exit(cut_off);  // which nobody sees, but where the parent is still there
+    ::_exit(cut_off);  // seen only if the parent is still there
   }
 }
 
@@ -184,7 +185,7 @@ auto DescriberProcess::understood(Read&& read) {
     return read();
   } catch (const Nonsense&) {
     child_.end();
-    throw error("the HDF5 library made no sense of it");
+    throw error("what the HDF5 library reads from it makes no sense");
   }
 }
 
@@ -248,7 +249,8 @@ void DescriberProcess::wait_for_answer() {
 }
 
 void DescriberProcess::wait_for_bytes() {
-  // Looks are counted rather than time: who does not look, stopped or not let compute himself, gives nobody up.
+  // Looks are counted instead of time. A parent that is itself stopped does not look, and so does not give up its
+  // child.
   for (looks_asleep_ = 0;;) {
     pollfd socket{child_.socket(), POLLIN, 0};
     if (::poll(&socket, 1, milliseconds_between_looks) > 0) break;
@@ -266,7 +268,7 @@ void DescriberProcess::check_cpu() {
   latest_cpu_seconds_ = seconds;
   if (seconds - cpu_seconds_ <= limits_.silent_seconds && seconds <= limits_.seconds) return;
   child_.end();
-  throw error("the HDF5 library computed without end on it");
+  throw error("the HDF5 library took too long to read it");
 }
 
 std::size_t DescriberProcess::receive(char* bytes, std::size_t most) {
@@ -290,7 +292,7 @@ Error DescriberProcess::end_of_process() {
     return Error(ErrorKind::out_of_memory, "cannot read " + path_, why, "End other programs, and run again.");
   };
   if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) {
-    return cannot_read("the process that reads it was killed, as systems do when memory is short");
+    return cannot_read("the process that reads it was killed, probably because memory is short");
   }
   if (WIFSIGNALED(status)) {
     return error("the HDF5 library crashed on it, signal " + std::to_string(WTERMSIG(status)));
@@ -299,12 +301,12 @@ Error DescriberProcess::end_of_process() {
     return cannot_read("the memory does not suffice");
   }
   if (WEXITSTATUS(status) == cut_off) {
-    return cannot_read("the process that reads it cannot be talked to");
+    return cannot_read("the connection to the process that reads it was lost");
   }
   if (WEXITSTATUS(status) == too_large) {
-    return error("the HDF5 library wanted more than " + std::to_string(sandbox_bytes >> 20) + " MiB of memory for it");
+    return error("the HDF5 library needed more than " + std::to_string(sandbox_bytes >> 20) + " MiB of memory for it");
   }
-  return error("the HDF5 library ended before it had read it");
+  return error("the HDF5 library stopped before it had read the whole file");
 }
 
 }  // namespace smallbatch

@@ -1,6 +1,6 @@
-// HDF5 in a process of its own: what an input file holds is described there (io/hdf5/describer.hpp), in a sandbox, and
-// sent here. HDF5 1.10 crashes on some damaged files, or computes without end, or takes all memory; then that process
-// is gone, and the file is refused in a sentence. Private to io/.
+// HDF5 in a separate process. That process describes an input file (io/hdf5/describer.hpp) in a sandbox, and sends the
+// descriptions here. HDF5 1.10 crashes on some damaged files, or computes without end, or takes all memory. Then only
+// that process is gone, and the file is refused with a message. Private to io/.
 #pragma once
 
 #include <sys/types.h>
@@ -17,21 +17,23 @@
 
 namespace smallbatch {
 
-/// A forked process and this one's end of the socket between the two. It ends, and is waited for, with this object.
+/// A forked process, and this process's end of the socket between the two. The destructor ends the child and waits for
+/// it.
 class ChildProcess {
  public:
-  /// Runs `work` with the child's end of the socket. Nothing that returns there or is thrown comes back here.
+  /// Runs `work` in the child, with the child's end of the socket. Neither its return nor its exceptions reach the
+  /// caller.
   explicit ChildProcess(const std::function<void(int socket)>& work);
   ~ChildProcess();
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
 
   [[nodiscard]] int socket() const { return socket_; }
-  /// What it has computed, in seconds.
+  /// Returns the CPU time of the child, in seconds.
   [[nodiscard]] double cpu_seconds() const;
-  /// Whether it waits for something; not where it is stopped, or the system lets it neither compute nor read a disk.
+  /// Whether the child sleeps. False if it is stopped, or if it waits for a processor or a disk.
   [[nodiscard]] bool is_asleep() const;
-  /// Ends it; how it had ended, if it had, as waitpid() says.
+  /// Ends the child. Returns the status of waitpid(), which tells how the child had ended if it was already gone.
   int end();
 
  private:
@@ -39,51 +41,54 @@ class ChildProcess {
   int socket_ = -1, status_ = 0;
 };
 
-/// What a process may take. Two are seconds of the processor: a loaded machine does not shorten them.
+/// Limits of a process. The first two are in CPU seconds, so that a loaded machine does not shorten them.
 struct DescriberLimits {
   double silent_seconds;  ///< without sending anything
   double seconds;         ///< in all
-  double asleep_seconds;  ///< of the clock, without computing anything, while an answer is owed
+  double asleep_seconds;  ///< of the clock, without computing anything, while an answer is due
 
-  /// Long files may take longer: HDF5 1.10 describes 10 MB of groups, links and chunk indices in a second.
+  /// Returns the limits for a file of `bytes` bytes. Large files may take longer: HDF5 1.10 describes 10 MB of groups,
+  /// links and chunk indices in a second.
   static DescriberLimits of_file(std::uint64_t bytes, double asleep_seconds);
 };
 
-/// The process slept instead of answering, and is ended. No file makes it sleep: it was forked while another thread
-/// held a lock that it needs, or the disk or network does not answer. A new one may do better.
+/// Says that the process slept instead of answering, and was ended. No file makes the process sleep. Either another
+/// thread held a lock when the process was forked, or the disk or network does not answer. A new process may do better.
 struct Asleep {};
 
 class DescriberProcess {
  public:
-  /// Throws Defect where HDF5 cannot open the file.
+  /// Throws Defect if HDF5 cannot open the file.
   DescriberProcess(const std::string& path, const std::shared_ptr<InputBytes>& bytes, double asleep_seconds);
-  /// Of a file of so many bytes, by `work`, which answers as the process of the other constructor does.
+  /// Runs `work`, which must answer as the process of the other constructor does. The file has `file_bytes` bytes.
   DescriberProcess(const std::string& path, std::uint64_t file_bytes, const std::function<void(int socket)>& work,
                    const DescriberLimits& limits);
 
-  /// Asks for an object, whose groups on the way were described before, and those below it. False where the process is
-  /// gone without having begun to answer: it ends with the thread that started it.
+  /// Asks for an object, and for the objects at most `depth` levels below it. The groups on its path must have been
+  /// described before. Returns false if the process is gone and has not begun to answer: it ends with the thread that
+  /// started it.
   [[nodiscard]] bool ask(const std::string& object, int depth);
-  /// One object after the other, as put_together() wants them. Throws Error(bad_input) where the process crashed,
-  /// ended, went beyond its limits, or sent what makes no sense; it is ended then. Each of these throws Asleep, too.
+  /// Returns one object after the other, in the order of put_together(). Throws Error(bad_input) if the process
+  /// crashed, ended, exceeded its limits or sent nonsense. The process is ended then. All of these functions may also
+  /// throw Asleep.
   StoredObject next();
-  /// To be called after the last one: nothing more may have come. Throws likewise.
+  /// Checks that nothing has come after the last object. Throws as next() does.
   void expect_no_more();
 
-  /// Ends the process, and says how it had ended before.
+  /// Ends the process. Returns an error that says how it had ended before.
   [[nodiscard]] Error end_of_process();
 
  private:
   [[nodiscard]] Error error(const std::string& why) const;
-  /// What read() returns; where it throws Nonsense the process is ended.
+  /// Returns what read() returns. If read() throws Nonsense, the process is ended and an Error is thrown.
   template <class Read>
   auto understood(Read&& read);
-  /// Waits for the sign that an object or whatever else follows.
+  /// Waits for the sign that an answer follows.
   void wait_for_answer();
   /// Waits until there is something to receive, or the process has ended.
   void wait_for_bytes();
   std::size_t receive(char* bytes, std::size_t most);
-  /// Notes what the process has computed; gives it up where that is too much.
+  /// Notes the CPU time of the process. Ends the process and throws if that is too much.
   void check_cpu();
 
   std::string path_;
@@ -92,8 +97,8 @@ class DescriberProcess {
   ChildProcess child_;
   MessageReader reader_;
   double cpu_seconds_ = 0;         ///< of the child, when it last sent something
-  double latest_cpu_seconds_ = 0;  ///< when it was last looked at
-  int looks_asleep_ = 0;           ///< since it last computed anything
+  double latest_cpu_seconds_ = 0;  ///< of the child, when it was last looked at
+  int looks_asleep_ = 0;           ///< number of looks that found it asleep since it last computed anything
 };
 
 }  // namespace smallbatch

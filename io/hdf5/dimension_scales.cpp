@@ -1,5 +1,5 @@
-// The attributes that H5DSset_scale and H5DSattach_scale write, without HDF5's high-level library, which not every site
-// has: https://docs.hdfgroup.org/archive/support/HDF5/doc/HL/H5DS_Spec.pdf
+// Writes the attributes that H5DSset_scale and H5DSattach_scale would write. HDF5's high-level library is not used,
+// because not every site has it. Source: https://docs.hdfgroup.org/archive/support/HDF5/doc/HL/H5DS_Spec.pdf
 #include "io/hdf5/dimension_scales.hpp"
 
 #include <algorithm>
@@ -16,11 +16,11 @@ struct Use {
   std::uint32_t axis, unused;
 };
 
-/// An axis' name, and who has it.
+/// A name of axes, and the axes that have it.
 struct Scale {
   hid_t dataset = -1;
   hobj_ref_t reference = 0;
-  Hdf5Handle made;  ///< where it is a name alone
+  Hdf5Handle made;  ///< the dataset, if it was made without numbers
   std::vector<Use> uses;
 };
 
@@ -37,7 +37,7 @@ bool write_text(hid_t object, const char* name, const std::string& text) {
          write_attribute(object, name, type.get(), 1, false, text.c_str());
 }
 
-/// The dataset of that name, or one that is never written and so takes no room.
+/// Opens the dataset of that name. If there is none, creates a dataset that is never written and takes no room.
 bool open_scale(Scale& scale, const std::string& path, hsize_t length, hid_t creation, const OpenObject& open) {
   const std::size_t slash = path.rfind('/');
   const hid_t group = open(path.substr(0, slash));

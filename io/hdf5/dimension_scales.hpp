@@ -1,4 +1,4 @@
-// What the axes of datasets are called, as netCDF and xarray read it: HDF5's dimension scales. Private to io/.
+// Names of the axes of datasets, as HDF5's dimension scales, which netCDF and xarray read. Private to io/.
 #pragma once
 
 #include <functional>
@@ -10,19 +10,20 @@
 
 namespace smallbatch {
 
-/// The names of each dataset's axes, by its path. A name is that of a dataset in the same group, the coordinates along
-/// the axis; or a name alone, for which a dataset without numbers is made, as netCDF has dimensions without variables.
+/// Names of each dataset's axes, by the path of the dataset. If the same group has a dataset of such a name, it has the
+/// coordinates along the axis. If not, a dataset without numbers is made, as netCDF has dimensions without variables.
 using AxisNames = std::map<std::string, std::vector<std::string>>;
 
 using OpenObject = std::function<hid_t(const std::string&)>;
 
 class DimensionScales {
  public:
-  /// `open` gives an object by its path; that stays open meanwhile. False where HDF5 fails.
+  /// Writes the names. `open` returns an object by its path, and keeps it open meanwhile. Returns false if HDF5 fails.
   bool write(const AxisNames& axes, const OpenObject& open);
 
  private:
-  Hdf5Handle list_, use_, names_;  ///< types of the lists, and the property list of names alone
+  Hdf5Handle list_, use_,
+      names_;  ///< types of DIMENSION_LIST and REFERENCE_LIST, and properties of datasets without numbers
 };
 
 }  // namespace smallbatch

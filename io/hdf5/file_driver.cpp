@@ -21,7 +21,7 @@
 namespace smallbatch {
 namespace {
 
-/// What a thread writes at a time: long enough that nothing is lost by asking the system.
+/// Bytes that a thread writes at a time. They are enough to make the cost of a system call negligible.
 constexpr std::int64_t bytes_per_piece = std::int64_t{4} << 20;
 constexpr std::uint64_t bytes_per_allocation = std::uint64_t{32} << 20;
 
@@ -40,7 +40,7 @@ bool OutputBytes::open(const std::string& path, bool truncate) noexcept {
 
 void OutputBytes::allocate(std::uint64_t size) noexcept {
   const auto allocate_all = [this, size] {
-    // In steps, between which others can write.
+    // Other threads can write between two steps.
     for (std::uint64_t begin = 0; begin < size && !is_closing_ && system_error_ == 0; begin += bytes_per_allocation) {
       const std::uint64_t count = std::min(bytes_per_allocation, size - begin);
       if (::fallocate(file_, FALLOC_FL_KEEP_SIZE, static_cast<off_t>(begin), static_cast<off_t>(count)) == 0) continue;
@@ -51,7 +51,7 @@ void OutputBytes::allocate(std::uint64_t size) noexcept {
   try {
     allocating_ = std::thread(allocate_all);
   } catch (const std::exception&) {
-    allocating_ = {};  // no thread is to be had: writing allocates
+    allocating_ = {};  // no thread can be started; writing allocates then
   }
 }
 
@@ -82,7 +82,8 @@ bool OutputBytes::write(std::uint64_t address, std::uint64_t size, const void* b
     const auto begin = static_cast<std::uint64_t>(first), count = static_cast<std::uint64_t>(last - first);
     if (!write_piece(address + begin, count, static_cast<const char*>(bytes) + begin)) is_written = false;
   };
-  parallel_for(static_cast<std::int64_t>(size), bytes_per_piece, threads_, std::ref(write_from));  // no allocation
+  parallel_for(static_cast<std::int64_t>(size), bytes_per_piece, threads_,
+               std::ref(write_from));  // a reference allocates nothing
   return is_written;
 }
 
@@ -123,7 +124,7 @@ namespace {
 struct DriverFile {
   H5FD_t hdf5{};
   OutputBytes* bytes = nullptr;
-  haddr_t given = 0, end = 0;  ///< the ends of what HDF5 has given out, and of what it has written
+  haddr_t given = 0, end = 0;  ///< the ends of the space that HDF5 has assigned, and of the bytes that it has written
 };
 
 DriverFile& of(H5FD_t* file) { return *reinterpret_cast<DriverFile*>(file); }
@@ -140,7 +141,7 @@ H5FD_t* open_file(const char* name, unsigned flags, hid_t access, haddr_t) {
     return nullptr;
   }
   opened->bytes = *bytes;
-  // HDF5 begins a file where there is nothing, as it sees it.
+  // HDF5 must see an empty file when it begins a new one.
   const bool begins = opened->bytes->keeps_bytes() && (flags & H5F_ACC_TRUNC) != 0;
   opened->end = begins ? 0 : opened->bytes->size();
   return &opened->hdf5;
@@ -152,8 +153,8 @@ herr_t write_file(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t address, std::size_t 
   return status(of(file).bytes->write(address, size, bytes));
 }
 
-/// HDF5 sets the size of the file. A file whose bytes are kept is never shortened: the run may stop before it is
-/// complete again.
+/// Gives the file the size that HDF5 wants. A file that keeps its bytes is never shortened, because the run may stop
+/// before the file is complete again.
 herr_t truncate_file(H5FD_t* file, hid_t, hbool_t) {
   DriverFile& opened = of(file);
   const std::uint64_t size = opened.bytes->size();
@@ -163,7 +164,7 @@ herr_t truncate_file(H5FD_t* file, hid_t, hbool_t) {
   return status(true);
 }
 
-/// A failure is kept, and HDF5 closes in peace.
+/// Closes the file. HDF5 does not hear of a failure, which is kept, and so closes in peace.
 herr_t close_file(H5FD_t* file) {
   (void)of(file).bytes->close();
   delete &of(file);
@@ -179,8 +180,8 @@ H5FD_class_t driver_class() {
   driver.open = open_file;
   driver.close = close_file;
   driver.query = [](const H5FD_t*, unsigned long* features) -> herr_t {
-    // No sieve, and no accumulator of metadata: what they hold back, or have read around what was asked for, would
-    // come over what was written past HDF5.
+    // HDF5 gets no sieve buffer and no accumulator of metadata. Both read more than was asked for, and write it back
+    // later. That would overwrite numbers that were written past HDF5.
     if (features)
       *features = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_AGGREGATE_SMALLDATA | H5FD_FEAT_DEFAULT_VFD_COMPATIBLE;
     return 0;

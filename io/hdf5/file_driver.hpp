@@ -1,8 +1,8 @@
-// How our files are written: plain pwrite, by HDF5 as its own driver does it, and past HDF5 on several threads; but the
-// first failure is kept and from then on every write is dropped and called a success. Private to io/.
+// Writes output files by plain pwrite. HDF5 writes through this driver, and numbers are written past HDF5 on several
+// threads. The first failure is kept. From then on every write is dropped and called a success. Private to io/.
 //
-// HDF5 cannot close a file whose last bytes it cannot write: it leaks the file and crashes when the process ends. With
-// this driver it closes in peace, and the failure, with the system's own error number, is what the writer throws.
+// HDF5 cannot close a file if it cannot write the last bytes: it leaks the file and crashes when the process ends. With
+// this driver it closes in peace. The writer then throws the failure, with the system's own error number.
 #pragma once
 
 #include <atomic>
@@ -14,7 +14,7 @@
 
 namespace smallbatch {
 
-/// The bytes of the file that HDF5 has open through the driver, by several threads at a time.
+/// The bytes of a file that HDF5 has open through the driver.
 class OutputBytes {
  public:
   /// `threads` share a large write; 0: one per core.
@@ -24,32 +24,32 @@ class OutputBytes {
   OutputBytes& operator=(const OutputBytes&) = delete;
 
   bool open(const std::string& path, bool truncate) noexcept;
-  /// Before it is opened: what the file has stays, also where HDF5 asks for an empty one.
+  /// Call this before open(). With `are_kept` the file keeps its bytes, even if HDF5 asks for an empty file.
   void keep_bytes(bool are_kept) noexcept { keeps_bytes_ = are_kept; }
   [[nodiscard]] bool keeps_bytes() const noexcept { return keeps_bytes_; }
-  /// Notes of all that HDF5 writes by the driver, to compare it with the file.
+  /// Returns the notes of all bytes that HDF5 writes through the driver, to compare them with the file.
   [[nodiscard]] WrittenExtents& by_hdf5() noexcept { return by_hdf5_; }
   bool close() noexcept;
-  /// Bytes [address, address + size). False where this write failed; one after a failure is dropped. Not by two threads
-  /// at a time, as all that writes.
+  /// Writes bytes [address, address + size). Returns false if this write failed. After a failure, writes are dropped.
+  /// Two threads must not call functions that write at the same time.
   bool write(std::uint64_t address, std::uint64_t size, const void* bytes) noexcept;
-  /// Bytes beyond the end read as zeros.
+  /// Reads bytes. Bytes beyond the end of the file are zeros.
   bool read(std::uint64_t address, std::uint64_t size, void* bytes) noexcept;
   bool resize(std::uint64_t size) noexcept;
-  /// All that was written is then on the disk, which other machines may share.
+  /// Flushes all written bytes to the disk, which other machines may share.
   bool flush() noexcept;
-  /// Begins to allocate the first `size` bytes on a thread of its own, where the file system can: what is written there
-  /// later is then quicker, and a disk that does not have them is full now.
+  /// Begins to allocate the first `size` bytes on another thread, if the file system can. Later writes are then faster,
+  /// and a disk without so many bytes is found to be full now.
   void allocate(std::uint64_t size) noexcept;
-  /// The file's size now; 0 where it is not known.
+  /// Returns the current size of the file, or 0 if it is unknown.
   [[nodiscard]] std::uint64_t size() noexcept;
 
-  /// errno of the first system call that failed, 0 while there is none.
+  /// Returns errno of the first system call that failed, or 0 if none has failed.
   [[nodiscard]] int system_error() const { return system_error_; }
 
  private:
   bool write_piece(std::uint64_t address, std::uint64_t size, const char* bytes) noexcept;
-  /// Keeps the first failure; false, for the caller to report.
+  /// Keeps the first failure. Returns false, which the caller returns in turn.
   bool fail(int system_error) noexcept;
 
   int file_ = -1;
@@ -61,8 +61,9 @@ class OutputBytes {
   std::thread allocating_;
 };
 
-/// Sets the driver in a file access property list (both are HDF5 identifiers); HDF5 opens and closes `file`, which must
-/// outlive it. Returns the driver, to be unregistered after the file is closed, or a negative number.
+/// Sets the driver in a file access property list. HDF5 opens and closes `file`, which must outlive HDF5's file.
+/// Returns the driver, which must be unregistered after the file is closed, or a negative number. The list and the
+/// driver are HDF5 identifiers.
 std::int64_t use_file_driver(std::int64_t access, OutputBytes* file);
 
 }  // namespace smallbatch

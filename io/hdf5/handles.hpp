@@ -1,7 +1,7 @@
-// HDF5 identifiers that close themselves, and HDF5's error stack kept quiet and read for its text. Private to io/*.cpp.
+// HDF5 identifiers that close themselves, and HDF5's error stack, silenced and read for its text. Private to io/*.cpp.
 //
-// The HDF5 of the Linux distributions is not built for threads: all calls of one process, over all writers and the
-// opening of readers, which forks, come from one thread at a time. The caller's threads take turns.
+// The HDF5 of the Linux distributions is not built for threads. All calls in a process must come from one thread at a
+// time. This holds for all writers together, and for opening readers, which forks. The caller's threads take turns.
 #pragma once
 
 #include <hdf5.h>
@@ -16,7 +16,8 @@
 
 namespace smallbatch {
 
-/// Owns one identifier; `closer` is H5Dclose, H5Sclose, ... Invalid (negative) identifiers are kept and not closed.
+/// Owner of one identifier. `closer` is H5Dclose, H5Sclose, ... An invalid (negative) identifier is kept and not
+/// closed.
 class Hdf5Handle {
  public:
   Hdf5Handle() = default;
@@ -33,7 +34,7 @@ class Hdf5Handle {
 
   [[nodiscard]] hid_t get() const { return id_; }
   [[nodiscard]] bool valid() const { return id_ >= 0; }
-  /// False where closing failed.
+  /// Returns false if closing failed.
   bool close() { return id_ < 0 || close_(std::exchange(id_, -1)) >= 0; }
 
  private:
@@ -41,7 +42,8 @@ class Hdf5Handle {
   herr_t (*close_)(hid_t) = nullptr;
 };
 
-/// While it lives, HDF5 prints nothing; then the previous setting is back. Every entry into HDF5 opens with one.
+/// Keeps HDF5 from printing while it lives, and then restores the previous setting. Every function that calls HDF5
+/// begins with such an object.
 class QuietHdf5 {
  public:
   QuietHdf5() {
@@ -57,14 +59,15 @@ class QuietHdf5 {
   void* data_ = nullptr;
 };
 
-/// Has HDF5 say that the memory does not suffice: for what it calls, which may not throw.
+/// Puts on HDF5's error stack that the memory does not suffice. This is for functions that HDF5 calls: they may not
+/// throw.
 inline void push_hdf5_memory_error(const char* function) {
   H5Epush2(H5E_DEFAULT, __FILE__, function, __LINE__, H5E_ERR_CLS, H5E_RESOURCE, H5E_NOSPACE,
            "memory allocation failed");
 }
 
-/// Throws std::bad_alloc where the call that just failed had no memory. HDF5 also has none for the sizes of a damaged
-/// file: whether others get memory tells one from the other.
+/// Throws std::bad_alloc if the call that just failed had no memory. HDF5 also gets no memory for the absurd sizes in a
+/// damaged file. An allocation of a usual size tells the two cases apart.
 inline void throw_if_memory_lacks() {
   bool is_of_memory = false;
   H5Ewalk2(
@@ -79,8 +82,8 @@ inline void throw_if_memory_lacks() {
   if (is_of_memory) (void)std::make_unique<std::array<std::byte, usual_bytes>>();
 }
 
-/// What HDF5 says of the call that just failed: the innermost entry of its error stack ("" where there is none). Throws
-/// std::bad_alloc where that is that the memory does not suffice.
+/// Returns HDF5's text about the call that just failed: the innermost entry of its error stack, or "" if it is empty.
+/// Throws std::bad_alloc if the memory did not suffice.
 inline std::string hdf5_error_text() {
   throw_if_memory_lacks();
   std::string text;
@@ -95,7 +98,7 @@ inline std::string hdf5_error_text() {
   return text;
 }
 
-/// HDF5's name of T in memory.
+/// Returns HDF5's type of T in memory.
 template <class T>
 hid_t native_type() {
   if constexpr (std::is_same_v<T, float>) return H5T_NATIVE_FLOAT;

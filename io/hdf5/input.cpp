@@ -1,5 +1,5 @@
-// InputFile answers from descriptions (io/hdf5/catalogue.hpp), which it asks for object by object or many at a time,
-// and keeps. One file, because all of it is what InputFile hides.
+// InputFile answers from descriptions (io/hdf5/catalogue.hpp). It asks for one object or for many at a time, and keeps
+// the descriptions. One file, because InputFile hides all of this.
 #include "io/hdf5/input.hpp"
 
 #include <algorithm>
@@ -26,13 +26,14 @@
 namespace smallbatch {
 namespace {
 
-/// Numbers that are converted come in parts of so many, which several threads convert in pieces.
+/// Numbers that need conversion are read in parts of this size. Several threads then convert a part in pieces.
 constexpr std::int64_t numbers_per_part = std::int64_t{1} << 22, numbers_per_piece = std::int64_t{1} << 16;
 
-/// What a thread looks at while it is in its cache.
+/// A row of at most so many bytes is looked at while it is in the cache of the thread that has read it.
 constexpr std::int64_t most_bytes_of_row_in_cache = std::int64_t{1} << 20;
 
-/// How long one process after the other may sleep: a slow disk gets time, one that waits for a lock does not take it.
+/// Seconds that one process after the other may sleep. A slow disk gets time, and a process that waits for a lock is
+/// soon replaced.
 constexpr std::array asleep_seconds{2.0, 8.0, 30.0};
 
 Defect not_one_number(const StoredAttribute& stored) {
@@ -60,11 +61,11 @@ struct InputFile::Impl {
   LookAtRead look_at_read;
   std::mutex asking;  ///< guards all below
   std::unique_ptr<DescriberProcess> child;
-  std::size_t asleep = 0;  ///< processes that fell asleep
+  std::size_t asleep = 0;  ///< number of processes that fell asleep
   StoredObject root;
-  StoredObject* latest_group = nullptr;  ///< what was asked for last is in there; it is described, and stays
+  StoredObject* latest_group = nullptr;  ///< the group of the object asked for last; it is described, and does not move
   std::string path_of_latest_group;
-  std::size_t latest_place = 0;  ///< of what was found last in a group of many
+  std::size_t latest_place = 0;  ///< of the member found last in a large group
   std::map<const StoredDataset*, ChunkedDataset> chunked;
 
   [[nodiscard]] Error error(const std::string& object, const std::string& why, const std::string& remedy) const {
@@ -82,12 +83,12 @@ struct InputFile::Impl {
       if (bytes->has_failed()) throw error({bytes->why(), bytes->remedy(), bytes->kind()});
       if (bytes->size() == 0) throw error({"it is empty, 0 bytes", "Write it anew."});
       throw error({"it is not an HDF5 file",
-                   "Give an HDF5 file as FORMAT.md describes; other formats have to be imported first."});
+                   "Give an HDF5 file as FORMAT.md describes. Files of other formats must be imported first."});
     }
     start();
   }
 
-  /// work(), and again where a process fell asleep.
+  /// Calls work(), and again if a process fell asleep.
   template <class Work>
   void while_awake(Work&& work) {
     for (;;) {
@@ -96,7 +97,7 @@ struct InputFile::Impl {
       } catch (const Asleep&) {
         child.reset();
         if (++asleep < asleep_seconds.size()) continue;
-        throw error({"the process that reads it does not go on", "Check the disk or the network, and run again.",
+        throw error({"the process that reads it does not respond", "Check the disk or the network, and run again.",
                      ErrorKind::missing_file});
       }
     }
@@ -128,15 +129,15 @@ struct InputFile::Impl {
   }
 
   struct Found {
-    StoredObject* object = nullptr;  ///< null where there is none
-    std::optional<Error> error;      ///< why it is not known whether there is one
+    StoredObject* object = nullptr;  ///< null if there is none
+    std::optional<Error> error;      ///< why this is unknown
   };
 
-  /// A member of a group, or null.
+  /// Returns a member of a group, or null.
   StoredObject* member_of(StoredObject& group, std::string_view name) {
     constexpr std::size_t few = 64;
     auto& members = group.members;
-    // Sets are mostly asked for in their order, which is the same in all groups of them.
+    // Sets are mostly asked for in their order, which is the same in all groups of sets.
     for (const std::size_t place : {latest_place, latest_place + 1}) {
       if (members.size() <= few || place >= members.size() || members[place].name != name) continue;
       latest_place = place;
@@ -148,12 +149,12 @@ struct InputFile::Impl {
     return &*found;
   }
 
-  /// The object at an absolute path, described; every link on the way must be hard. What is not known yet is asked for,
-  /// of the object itself down to `depth`.
+  /// Finds the object at an absolute path. Every link on the path must be hard. Missing descriptions are fetched: for
+  /// the object itself, also those at most `depth` levels below it.
   Found look_up(const std::string& object, int depth) {
     const std::string_view path_of_object = object;
     StoredObject* found = &root;
-    std::size_t end = 0;  // of the part of the path that leads to `found`
+    std::size_t end = 0;  // end of the part of the path that leads to `found`
     const std::size_t slash = std::min(object.rfind('/'), object.size());
     if (latest_group && path_of_object.substr(0, slash) == path_of_latest_group) {
       found = latest_group;
@@ -181,7 +182,7 @@ struct InputFile::Impl {
     }
   }
 
-  /// The same, or null; throws the error.
+  /// Returns the object at an absolute path, or null. Throws the error of look_up().
   const StoredObject* find(const std::string& object) {
     Found found = look_up(object, 0);
     if (found.error) throw std::move(*found.error);
@@ -214,7 +215,8 @@ struct InputFile::Impl {
         .first->second;
   }
 
-  /// An attribute whose value is one of those that `is_asked_for` marks, or null.
+  /// Returns an attribute that `is_asked_for` accepts, or null if there is no attribute. Throws what `expected` says of
+  /// an attribute that is not accepted.
   const StoredAttribute* attribute(const std::string& object, const std::string& name,
                                    const std::function<bool(const StoredAttribute&)>& is_asked_for,
                                    const std::function<Defect(const StoredAttribute&)>& expected) {
@@ -230,14 +232,14 @@ struct InputFile::Impl {
     return &*attribute;
   }
 
-  /// Where numbers [first, first + count) of those that lie in one piece are.
+  /// Returns the place of numbers [first, first + count) of a contiguous dataset.
   static Extent extent_of(const StoredDataset& dataset, std::int64_t first, std::int64_t count) {
     const auto bytes = static_cast<std::uint64_t>(bytes_of(dataset.info.type));
     return {dataset.address.value_or(0) + static_cast<std::uint64_t>(first) * bytes,
             static_cast<std::uint64_t>(count) * bytes};
   }
 
-  /// `count` numbers from the one at `first` on, of those that lie in one piece.
+  /// Reads `count` numbers from index `first` on, of a dataset without chunks.
   bool read_run(const StoredDataset& dataset, std::int64_t first, std::int64_t count, ElementType wanted,
                 unsigned char* values) const {
     const NumberType type{dataset.info.type, dataset.is_swapped};
@@ -263,8 +265,8 @@ struct InputFile::Impl {
     return true;
   }
 
-  /// Throws where numbers are not what they stand for: packed, or called missing, by netCDF's attributes. NaNs are for
-  /// whoever reads them.
+  /// Throws if netCDF's attributes say that numbers are packed or missing. NaNs that stand for missing numbers are left
+  /// to the caller.
   template <class T>
   void check_meaning(std::initializer_list<AxisRange> leading, const Rows<T>& wanted) {
     const auto number = [&](const char* name) -> const StoredAttribute* {
@@ -284,7 +286,7 @@ struct InputFile::Impl {
       const StoredAttribute* const missing = number(name);
       if (!missing || std::isnan(*missing->number)) continue;
       const DatasetInfo& info = dataset(wanted.object).info;
-      T value{};  // as it is once it was stored and read
+      T value{};  // the missing value, converted as the numbers are
       if (missing->is_integer) {
         convert_numbers({ElementType::int64}, missing->integers.data(), element_type_of<T>, &value, 1);
       } else {
@@ -305,18 +307,18 @@ struct InputFile::Impl {
         index[axis] = first + place % counts[axis];
       }
       throw error(wanted.object,
-                  "the number at " + shape_text(index) + " is missing: it is " + text_of(*missing->number) +
-                      ", its attribute " + name,
-                  "Give every element a number, or leave out the problems that lack some.");
+                  "the number at " + shape_text(index) + " is missing: it equals the attribute " + name + ", " +
+                      text_of(*missing->number),
+                  "Give every element a number, or leave out the problems with missing numbers.");
     }
   }
 
-  /// Why what could not be read of an object was not.
+  /// Returns the error for an object that could not be read.
   [[nodiscard]] Error unreadable(const std::string& object) const {
     return error(object, Defect{bytes->why(), bytes->remedy(), bytes->kind()});
   }
 
-  /// Reads rows of a dataset, or adds where they are to `parts`, to be read with others.
+  /// Reads rows of a dataset, or adds their places to `parts`, to be read with others.
   template <class T>
   void read_or_add(std::initializer_list<AxisRange> leading, const Rows<T>& wanted,
                    std::vector<InputBytes::Part>& parts) {
@@ -332,7 +334,7 @@ struct InputFile::Impl {
         throw Error(ErrorKind::usage,
                     "cannot read [" + std::to_string(first) + ", " + std::to_string(first) + " + " +
                         std::to_string(length) + ") of " + object + " of " + path,
-                    "it has " + std::to_string(all), "Ask for what is there.");
+                    "that axis has " + std::to_string(all), "Ask for a range within it.");
       }
       start[axis] = first;
       count[axis] = length;
@@ -347,7 +349,8 @@ struct InputFile::Impl {
                        numbers_per_row = product(first_of_row, count.end());
     const std::int64_t bytes_per_row = numbers_per_row * static_cast<std::int64_t>(sizeof(T));
     const NumberType type{dataset.info.type, dataset.is_swapped};
-    // Rows that are stored as they are wanted are looked at by the threads that read them, others once all are there.
+    // Rows that are stored in the wanted type are looked at by the threads that read them. Other rows are looked at
+    // when all are there.
     const bool looks_at_pieces = look && dataset.address && type == NumberType{element_type_of<T>} &&
                                  bytes_per_row <= most_bytes_of_row_in_cache;
     if (dataset.chunks) {
@@ -396,7 +399,7 @@ Error InputFile::error(const std::string& object, const std::string& why, const 
 
 void InputFile::describe(const std::string& object, int depth) const {
   const std::lock_guard lock(impl_->asking);
-  (void)impl_->look_up(object, depth);  // whoever asks for what is wrong is told
+  (void)impl_->look_up(object, depth);  // a defect is reported to the caller who asks for the object
 }
 
 void InputFile::end_describing() const {
@@ -445,7 +448,7 @@ const DatasetInfo& InputFile::float_dataset(const std::string& object) const {
   const DatasetInfo& info = dataset(object);
   if (!info.is_float()) {
     throw error(object, "expected float32 or float64, found " + info.type_name,
-                info.form == NumberForm::complex ? "Complex numbers are not taken here."
+                info.form == NumberForm::complex ? "Store real numbers: complex numbers are not accepted here."
                                                  : "Convert it before writing, e.g. array.astype(\"float64\").");
   }
   return info;
@@ -491,8 +494,10 @@ void InputFile::read_integers(const std::string& object, std::initializer_list<A
   const ArrayView<std::int64_t> all(values, static_cast<std::size_t>(total));
   const auto beyond = std::find_if(all.begin(), all.end(), [](std::int64_t value) { return value < 0; });
   if (beyond == all.end()) return;
-  throw error(object, "expected integers of int64, found " + std::to_string(static_cast<std::uint64_t>(*beyond)),
-              "Store smaller numbers.");
+  throw error(
+      object,
+      "expected integers up to 9223372036854775807, found " + std::to_string(static_cast<std::uint64_t>(*beyond)),
+      "Store smaller numbers.");
 }
 
 template <class T>
@@ -613,7 +618,7 @@ void expect_shape(const InputFile& file, const std::string& dataset, const std::
   const DatasetInfo& info = file.dataset(dataset);
   if (info.shape != shape) {
     throw file.error(dataset, why + "expected shape " + shape_text(shape) + ", found " + shape_text(info.shape),
-                     remedy_of_shape(info.shape, shape, "Store a value for each."));
+                     remedy_of_shape(info.shape, shape, "Store it in the expected shape."));
   }
 }
 
@@ -635,12 +640,14 @@ std::string short_enough(const std::string& text) {
 
 void expect_range(std::int64_t first, std::int64_t count, std::int64_t batch, const std::string& set) {
   if (first >= 0 && count >= 0 && first <= batch && count <= batch - first) return;
-  throw Error(ErrorKind::usage, "set " + quoted(set) + " has " + std::to_string(batch) + " problems",
-              "asked for " + std::to_string(count) + " from " + std::to_string(first), "Ask for what is there.");
+  throw Error(ErrorKind::usage, "cannot read a range of set " + quoted(set),
+              "asked for " + std::to_string(count) + " from index " + std::to_string(first) + ", it has " +
+                  std::to_string(batch),
+              "Ask for a range within it.");
 }
 
 bool is_hdf5(const std::string& path) {
-  std::error_code unknown;  // to open a pipe would take its bytes, or end what writes to it
+  std::error_code unknown;  // opening a pipe would take its bytes, or end its writer
   if (!std::filesystem::is_regular_file(path, unknown)) return false;
   try {
     InputBytes file(path);

@@ -21,8 +21,8 @@
 namespace smallbatch {
 namespace {
 
-/// What a thread reads at a time: long enough that little is lost by asking the system, so short that it is in the
-/// cache of its core still where it is looked at, and that threads which share a block end at nearly the same time.
+/// Bytes that a thread reads at a time. They are enough to make the cost of a system call small. They are few enough to
+/// stay in the core's cache until they are looked at. Threads that share a block then end at nearly the same time.
 constexpr std::uint64_t bytes_per_piece = std::uint64_t{1} << 17;
 
 }  // namespace
@@ -103,9 +103,9 @@ const InputBytes::Part* InputBytes::read(std::span<Part> parts, unsigned threads
     pieces += static_cast<std::int64_t>(part.extent.size / bytes + (part.extent.size % bytes != 0));
   }
   std::mutex missing_mutex;
-  const Part* lacking = nullptr;  // the first part of which bytes could not be read,
-  std::uint64_t missing = 0;      // the first of them that no thread could read,
-  int missing_error = 0;          // and why
+  const Part* lacking = nullptr;  // the first part that lacks bytes
+  std::uint64_t missing = 0;      // its first missing byte
+  int missing_error = 0;          // errno of that read, or 0
   const auto read_one = [&](std::int64_t piece) {
     const Part& part = *std::prev(std::ranges::upper_bound(parts, piece, {}, &Part::first_piece));
     const std::uint64_t bytes = bytes_per_piece_of(part);
@@ -127,7 +127,7 @@ const InputBytes::Part* InputBytes::read(std::span<Part> parts, unsigned threads
   const auto read_from = [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t piece = first; piece < last; ++piece) read_one(piece);
   };
-  // Less than a piece, of however many parts, is read sooner than another thread wakes.
+  // Less than a piece in all is read sooner than another thread wakes.
   const auto useful = static_cast<unsigned>(std::clamp<std::uint64_t>(all_bytes / bytes_per_piece, 1, threads));
   parallel_for(pieces, 1, useful, std::ref(read_from));
   if (lacking)
@@ -202,10 +202,10 @@ bool has_hdf5_signature(InputBytes& file) noexcept {
 
 namespace {
 
-/// HDF5 sees the base alone. It keeps files that it cannot close, and with them the bytes.
+/// HDF5 sees the base alone. It keeps files that it cannot close, and their bytes with them.
 struct DriverFile : H5FD_t {
   std::shared_ptr<InputBytes> bytes;
-  haddr_t allocated = 0;  ///< HDF5's end of what it has given out
+  haddr_t allocated = 0;  ///< the end of the space that HDF5 has assigned
 };
 
 DriverFile& of(H5FD_t* file) { return *static_cast<DriverFile*>(file); }
@@ -256,7 +256,7 @@ H5FD_class_t driver_class() {
   driver.read = read_file;
   driver.write = [](H5FD_t*, H5FD_mem_t, hid_t, haddr_t, std::size_t, const void*) -> herr_t { return -1; };
   driver.lock = [](H5FD_t* file, hbool_t) { return status(of(file).bytes->lock()); };
-  driver.unlock = [](H5FD_t*) -> herr_t { return 0; };  // the end of the descriptor is the end of the lock
+  driver.unlock = [](H5FD_t*) -> herr_t { return 0; };  // closing the descriptor releases the lock
   constexpr H5FD_mem_t free_lists[] = H5FD_FLMAP_DICHOTOMY;
   std::copy(std::begin(free_lists), std::end(free_lists), std::begin(driver.fl_map));
   return driver;

@@ -1,4 +1,4 @@
-// What is said of a file that HDF5 cannot read, and what to do about it. Private to io/.
+// Reasons why HDF5 cannot read a file, and what to do about them. Private to io/.
 #pragma once
 
 #include <string>
@@ -10,10 +10,10 @@ namespace smallbatch {
 
 inline constexpr const char* damaged = "The file is damaged: copy it again or write it anew.";
 
-/// Why H5Fopen failed, in the user's words, from HDF5's own.
+/// Returns why H5Fopen failed, in the user's words, from HDF5's own text.
 Defect open_failure(const std::string& hdf5_text);
 
-/// Why an HDF5 call that was just made failed.
+/// Returns why the last call of HDF5 failed.
 Defect damage(const InputBytes& file);
 
 }  // namespace smallbatch

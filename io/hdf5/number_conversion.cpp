@@ -67,7 +67,7 @@ void convert(const unsigned char* from, unsigned char* to, std::size_t count) {
     std::array<unsigned char, sizeof(From)> bytes;
     std::memcpy(bytes.data(), from + i * sizeof(From), sizeof(From));
     if constexpr (is_swapped) std::ranges::reverse(bytes);
-    if constexpr (!std::is_same_v<From, To>) {  // the bits of a number that is not converted stay what they are
+    if constexpr (!std::is_same_v<From, To>) {  // a number of the same type keeps its bits
       From value;
       std::memcpy(&value, bytes.data(), sizeof(From));
       const To result = converted<To>(value);

@@ -1,5 +1,5 @@
-// Creates, reserves, writes; every HDF5 call is checked, and so is what the file driver met below it. One file, because
-// the first failure of any step is kept in one place, and every later one throws it again.
+// Creates, reserves and writes. Every HDF5 call is checked, and so is the file driver below it. One file, because the
+// first failure of any step is kept in one place, and every later step throws it again.
 #include "io/hdf5/output.hpp"
 
 #include <fcntl.h>
@@ -43,23 +43,23 @@ H5T_cset_t characters_of(const std::string& text) {
   return std::ranges::all_of(text, [](unsigned char c) { return c < 128; }) ? H5T_CSET_ASCII : H5T_CSET_UTF8;
 }
 
-/// The thread that writes fewer bytes hashes them, too: they are in its core's cache, and another thread would have to
-/// wake.
+/// Fewer bytes are hashed by the thread that writes them. They are in its core's cache, and another thread would have
+/// to wake.
 constexpr std::uint64_t least_bytes_hashed_beside = std::uint64_t{1} << 20;
-/// So few bytes are hashed where they lie: a state for more of them would cost more.
+/// So few bytes are hashed by a single call, without the cost of a hash's state.
 constexpr std::int64_t most_bytes_of_one_hash = 4096;
 
-/// What is kept of a dataset that HDF5 has closed: open ones take kilobytes each, and there may be a million.
+/// Facts about a dataset that HDF5 has closed. An open dataset takes kilobytes, and there may be a million datasets.
 struct WrittenDataset {
   std::vector<std::int64_t> shape;
-  std::int64_t unwritten = 0;  ///< elements
+  std::int64_t unwritten = 0;  ///< number of elements
   std::int64_t element_bytes = 0;
   ElementType type = ElementType::other;
-  std::optional<std::uint64_t> address;  ///< in the file; nothing where it has no elements
-  PieceHashes hashes;                    ///< of what was written here, and not by HDF5
+  std::optional<std::uint64_t> address;  ///< in the file; nothing if it has no elements
+  PieceHashes hashes;                    ///< of the bytes that this process wrote past HDF5
 };
 
-/// An absolute path in two: the path of the group ("" is the root), and the name in that group.
+/// Splits an absolute path into the path of the group ("" is the root) and the name in that group.
 std::pair<std::string, std::string> parts_of(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   return {path.substr(0, slash), path.substr(slash + 1)};
@@ -67,12 +67,12 @@ std::pair<std::string, std::string> parts_of(const std::string& path) {
 
 /// A dataset of texts, which HDF5 has written.
 struct WrittenText {
-  Extent extent;  ///< empty where it has no bytes
+  Extent extent;  ///< empty if it has no bytes
   PieceHashes hashes;
 };
 
-/// The hash of these runs of a dataset's elements, from the bytes in the file; nothing where the file lacks some. The
-/// pieces' hashes are made of these very bytes, so a later change of the file is noticed.
+/// Returns the hash of a box of a dataset's elements, from the bytes in the file, or nothing if the file lacks some.
+/// The hashes of pieces are made of these very bytes, so a later change of the file is noticed.
 std::optional<std::uint64_t> hash_in_file(int source, WrittenDataset& dataset, const std::vector<std::int64_t>& start,
                                           const std::vector<std::int64_t>& count) {
   constexpr std::uint64_t most = std::uint64_t{1} << 20;
@@ -98,24 +98,24 @@ std::optional<std::uint64_t> hash_in_file(int source, WrittenDataset& dataset, c
   return is_there ? std::optional(hash.number()) : std::nullopt;
 }
 
-/// What is asked of the disk: refuses before the first byte what it cannot hold.
+/// Room on the disk. A file that the disk cannot hold is refused before its first byte is written.
 class DiskRoom {
  public:
-  /// Where the file exists already, its bytes count as free.
+  /// If the file exists already, its bytes count as free.
   DiskRoom(std::string path, std::string temporary, bool is_there)
       : path_(std::move(path)), temporary_(std::move(temporary)), is_there_(is_there) {}
 
-  /// For a dataset that will be written. Throws Error(output).
+  /// Takes room for a dataset that will be written. Throws Error(output) if there is none.
   void take(const std::string& dataset, const std::vector<std::int64_t>& shape, std::int64_t element_bytes) {
     std::int64_t bytes = element_bytes;
     for (const std::int64_t length : shape) {
       if (length < 0 || __builtin_mul_overflow(bytes, length, &bytes)) {
         throw Error(ErrorKind::output, "cannot write " + dataset + " of " + path_,
-                    "shape " + shape_text(shape) + " has more bytes than a file can", "Make it smaller.");
+                    "shape " + shape_text(shape) + " needs more bytes than a file can hold", "Make it smaller.");
       }
     }
     if (__builtin_add_overflow(pending_, bytes, &pending_)) pending_ = INT64_MAX;
-    // Where there are very many small datasets, not each asks the disk.
+    // The disk is not asked again for every one of very many small datasets.
     constexpr std::int64_t bytes_unasked = std::int64_t{1} << 20;
     if (asked_for_ != 0 && pending_ - asked_for_ < bytes_unasked) return;
     asked_for_ = pending_;
@@ -127,11 +127,11 @@ class DiskRoom {
           "Free some space or write to another disk.");
     }
   }
-  /// Once they are written.
+  /// Gives back the room of bytes that are written.
   void give_back(std::int64_t bytes) { pending_ -= std::min(pending_, bytes); }
 
  private:
-  /// Nothing where the disk does not say.
+  /// Returns the free bytes, or nothing if the disk does not tell.
   [[nodiscard]] std::optional<std::int64_t> find_free() const {
     struct statvfs disk {};
     if (::statvfs(temporary_.c_str(), &disk) != 0) return std::nullopt;
@@ -149,25 +149,25 @@ class DiskRoom {
 
   std::string path_, temporary_;
   bool is_there_ = false;
-  std::int64_t pending_ = 0;    ///< declared, not yet written
+  std::int64_t pending_ = 0;    ///< bytes that are declared and not yet written
   std::int64_t asked_for_ = 0;  ///< the value of pending_ when the disk was asked last
 };
 
 }  // namespace
 
 struct Hdf5Output::Impl {
-  std::optional<OutputFile> own_target;  ///< of the process that made the file
+  std::optional<OutputFile> own_target;  ///< only in the process that created the file
   std::string path, temporary;
-  bool writes_alone = true;  ///< one thread a block: then another one hashes it meanwhile
+  bool writes_alone = true;  ///< one thread writes a block; another thread then hashes it meanwhile
   OutputBytes file_bytes;
   Hdf5Handle driver;
   Hdf5Handle file;
   Hdf5Creation creation{[this](std::int64_t result) { check(result); }};
-  /// Objects that were created or opened last, by their paths: they are needed again soon. For HDF5, to look a path up
-  /// takes as long as to create a dataset.
+  /// Objects that were created or opened last, by their paths. They are needed again soon, and looking up a path takes
+  /// HDF5 as long as creating a dataset.
   std::map<std::string, Hdf5Handle> at_hand;
   std::map<std::string, WrittenDataset> datasets;
-  AxisNames axes;  ///< of the datasets of a set
+  AxisNames axes;  ///< of the datasets of a set, for write_axes()
   DimensionScales scales;
   bool has_checksums = false;
   std::map<std::string, WrittenText> texts;
@@ -207,7 +207,7 @@ struct Hdf5Output::Impl {
   }
   Hdf5Handle own(hid_t id, herr_t (*close)(hid_t)) { return {check(id), close}; }
 
-  /// Before objects are asked for: there is room for a set's.
+  /// Closes all objects at hand if there are many. Call this before a set's objects are asked for.
   void make_room() {
     constexpr std::size_t most_at_hand = 256;
     if (at_hand.size() >= most_at_hand) let_go();
@@ -220,13 +220,13 @@ struct Hdf5Output::Impl {
   hid_t keep_at_hand(const std::string& object, Hdf5Handle handle) {
     return (at_hand[object] = std::move(handle)).get();
   }
-  /// An object that exists ("/": the root).
+  /// Returns an object that exists. "/" is the root.
   hid_t object_at(const std::string& object) {
     if (object == "/") return file.get();
     if (const auto found = at_hand.find(object); found != at_hand.end()) return found->second.get();
     return keep_at_hand(object, own(H5Oopen(file.get(), object.c_str(), H5P_DEFAULT), H5Oclose));
   }
-  /// A group ("": the root), which is created where there is none.
+  /// Returns a group, which is created if there is none. "" is the root.
   hid_t group_at(const std::string& group) {
     if (group.empty()) return file.get();
     if (const auto found = at_hand.find(group); found != at_hand.end()) return found->second.get();
@@ -237,7 +237,7 @@ struct Hdf5Output::Impl {
                                 : H5Gcreate2(inside, name.c_str(), H5P_DEFAULT, creation.groups(), H5P_DEFAULT);
     return keep_at_hand(group, own(opened, H5Gclose));
   }
-  /// Creates a dataset, which is at hand then.
+  /// Creates a dataset and keeps it at hand.
   hid_t new_dataset(const std::string& dataset, hid_t type, hid_t space, hid_t creation_list) {
     const auto [group, name] = parts_of(dataset);
     const hid_t inside = group_at(group);
@@ -245,14 +245,14 @@ struct Hdf5Output::Impl {
         dataset, own(H5Dcreate2(inside, name.c_str(), type, space, H5P_DEFAULT, creation_list, H5P_DEFAULT), H5Dclose));
   }
 
-  /// Nothing is created twice: of two datasets under one name the file would have one.
+  /// Refuses to create a dataset twice. The file would have only one of two datasets under one name.
   void refuse_again(const std::string& dataset) {
     if (!datasets.contains(dataset) && !texts.contains(dataset)) return;
-    fail(Error(ErrorKind::usage, "cannot create " + dataset + " of " + path, "it is there already",
-               "Add each set once, under a name of its own."));
+    fail(Error(ErrorKind::usage, "cannot create " + dataset + " of " + path, "it exists already",
+               "Add each set once, each under its own name."));
   }
 
-  /// Texts (std::string, std::string_view).
+  /// Creates and writes a dataset of texts, which are std::string or std::string_view.
   template <class Texts>
   void write_strings(const std::string& dataset, const std::vector<std::int64_t>& shape, const Texts& of_dataset) {
     const QuietHdf5 quiet;
@@ -308,7 +308,7 @@ struct Hdf5Output::Impl {
     datasets.emplace(dataset, std::move(created));
   }
 
-  /// Every element of a dataset is `fill`.
+  /// Writes `fill` into every element of a dataset.
   void write_fill(const Extent& extent, hid_t type, double fill) {
     std::string one(reinterpret_cast<const char*>(&fill), sizeof fill);
     check(H5Tconvert(H5T_NATIVE_DOUBLE, type, 1, one.data(), nullptr, H5P_DEFAULT));
@@ -340,7 +340,7 @@ struct Hdf5Output::Impl {
     check(H5Awrite(attribute.get(), memory_type, values));
   }
 
-  /// Converts to the type in the file.
+  /// Writes numbers by HDF5, which converts them to the type in the file.
   void write_by_hdf5(const std::string& dataset, hid_t memory_type, const std::vector<std::int64_t>& start,
                      const std::vector<std::int64_t>& count, const void* values) {
     const QuietHdf5 quiet;
@@ -354,13 +354,13 @@ struct Hdf5Output::Impl {
     if (!opened.close()) fail();
   }
 
-  /// Names the axes of what was created since it was called last.
+  /// Names the axes of the datasets that were created since the last call.
   void write_axes() {
     const auto open = [this](const std::string& object) { return object.empty() ? file.get() : object_at(object); };
     check(scales.write(std::exchange(axes, {}), open) ? 0 : -1);
   }
 
-  /// Pieces that this process did not write are read from the file.
+  /// Hashes the pieces that this process did not write. They are read from the file.
   void hash_missing_pieces(std::uint64_t address, PieceHashes& hashes) {
     std::vector<std::size_t> missing;
     for (std::size_t k = 0; k < hashes.count(); ++k)
@@ -383,7 +383,7 @@ struct Hdf5Output::Impl {
     Extent extent;
     PieceHashes* hashes;
   };
-  /// All, by their names. HDF5 is not asked.
+  /// Returns all such datasets, sorted by name. HDF5 is not asked.
   std::vector<Listed> list_datasets() {
     std::vector<Listed> all;
     for (auto& [name, dataset] : datasets) {
@@ -396,7 +396,8 @@ struct Hdf5Output::Impl {
     return all;
   }
 
-  /// Writes the hashes of all datasets to /checksums (io/integrity/checksums.hpp). Returns their places in the file.
+  /// Writes the hashes of all datasets to /checksums (io/integrity/checksums.hpp). Returns the places of the datasets
+  /// and of the hashes in the file.
   FilePlaces write_checksums(const std::vector<Listed>& all) {
     const std::size_t digits_of_one = hash_digits(nullptr, 0).size();
     FilePlaces places;
@@ -433,8 +434,8 @@ struct Hdf5Output::Impl {
     return places;
   }
 
-  /// For after HDF5 has closed the file. Writes the hashes of the bytes that are in no dataset, and of /checksums. Then
-  /// compares what HDF5 wrote with what the file has.
+  /// Finishes the file after HDF5 has closed it. Writes the hashes of /checksums and of the bytes that are in no
+  /// dataset. Then compares the bytes in the file with those that HDF5 wrote.
   void finish_closed(const std::optional<FilePlaces>& places) {
     OutputBytes closed(1);
     const auto read = [&](const Extent& extent, char* bytes) {
@@ -472,7 +473,8 @@ Hdf5Output::Hdf5Output(OutputFile output, bool keeps_numbers, const std::string&
     const Hdf5Handle access = impl_->own(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
     impl_->check(H5Pset_libver_bounds(access.get(), H5F_LIBVER_V110, H5F_LIBVER_V110));
     impl_->check(H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG));
-    // The cache of headers takes 25 times their size in the file. With its usual limits that is 50 MB for 400 sets.
+    // HDF5's cache of headers takes 25 times their size in the file. With its usual limits these are 50 MB for 400
+    // sets.
     constexpr std::size_t most_header_bytes = std::size_t{1} << 20;
     H5AC_cache_config_t cache{};
     cache.version = H5AC__CURR_CACHE_CONFIG_VERSION;
@@ -519,7 +521,7 @@ WrittenElements Hdf5Output::written() const {
 void Hdf5Output::others_have_written(const WrittenElements& elements) {
   for (const auto& [name, count] : elements) {
     WrittenDataset& dataset = impl_->datasets.at(name);
-    dataset.unwritten -= std::min(count, dataset.unwritten);  // a filled one has none
+    dataset.unwritten -= std::min(count, dataset.unwritten);  // a filled dataset has no unwritten elements
   }
 }
 
@@ -530,7 +532,7 @@ void Hdf5Output::note_written(bool is_noted) {
 
 std::vector<WrittenRange> Hdf5Output::take_written() {
   std::vector<WrittenRange> written = std::exchange(impl_->noted, {});
-  impl_->noted.reserve(written.size());  // the next ones are mostly as many
+  impl_->noted.reserve(written.size());  // the next call mostly returns as many
   return written;
 }
 
@@ -650,7 +652,7 @@ void Hdf5Output::write(const std::string& dataset, std::initializer_list<AxisRan
   if (std::ranges::find(count, 0) != count.end()) return;
   std::int64_t written = 0;
   std::optional<Hash> hash;
-  std::optional<std::uint64_t> number;  // the hash of what is written, where it is one run
+  std::optional<std::uint64_t> number;  // the hash of the written bytes, if they are one short run
   if (opened.address && opened.type == element_type_of<T> && std::endian::native == std::endian::little) {
     const bool is_one_run = elements_of(count) * static_cast<std::int64_t>(sizeof(T)) <= most_bytes_of_one_hash &&
                             std::ranges::equal(count | std::views::drop(1), shape | std::views::drop(1));
@@ -661,7 +663,7 @@ void Hdf5Output::write(const std::string& dataset, std::initializer_list<AxisRan
       const auto write = [&] { return impl_->file_bytes.write(*opened.address + begin, bytes, values + written); };
       const auto add_hashes = [&] {
         const auto* const first_byte = reinterpret_cast<const char*>(values + written);
-        // Both hashes of a piece while it is in a cache.
+        // Both hashes of a piece are computed while it is in a cache.
         for (std::uint64_t done = 0, size = 0; done < bytes; done += size) {
           const std::uint64_t at = begin + done;
           size = std::min(bytes - done, bytes_per_hashed_piece - at % bytes_per_hashed_piece);
@@ -784,7 +786,8 @@ void Hdf5Output::commit() {
                         "Please report this."));
     }
   }
-  impl_->file_bytes.keep_bytes(false);  // all is written anew: bytes of an earlier run behind the end are cut off
+  impl_->file_bytes.keep_bytes(
+      false);  // all was written anew, so bytes of an earlier run beyond the end may be cut off
   impl_->check(H5Fflush(impl_->file.get(), H5F_SCOPE_GLOBAL));
   std::optional<FilePlaces> places;
   if (impl_->has_checksums) places = impl_->write_checksums(impl_->list_datasets());

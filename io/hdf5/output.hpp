@@ -1,8 +1,8 @@
 // An HDF5 file that appears whole or not at all. Private to io/.
 //
-// Metadata carry checksums (file format v110), datasets are contiguous and allocated when they are created, strings
+// Metadata carry checksums (file format v110). Datasets are contiguous and allocated when they are created. Strings
 // have a fixed length. HDF5 reports a full disk once and then claims success, so the first failure is kept and thrown
-// again by every later call; commit() never renames after one.
+// again by every later call. After a failure commit() never renames.
 #pragma once
 
 #include <cstdint>
@@ -19,13 +19,14 @@ namespace smallbatch {
 
 class Hdf5Output {
  public:
-  /// `kind`, "problems" or "results", is what /provenance says of the file; empty in a file of another format.
-  /// `threads` share the writing of a block; 0: one per core. Throws Error(output).
+  /// Creates a file. The attribute `kind` of /provenance is "problems" or "results". A file of another format has an
+  /// empty `kind`, and neither group nor attribute. A block is written by `threads` threads (0: one per core). Throws
+  /// Error(output).
   Hdf5Output(const std::string& path, bool overwrite, const std::string& kind, unsigned threads = 0);
-  /// The same, into `output`. Where it `keeps_numbers`, the file is laid out anew, and what its datasets hold, from a
-  /// process that laid it out alike, is left as it is.
+  /// Creates the file in `output`. With `keeps_numbers` the file is laid out anew, and its datasets keep their numbers.
+  /// Those come from an earlier process with the same layout.
   Hdf5Output(OutputFile output, bool keeps_numbers, const std::string& kind, unsigned threads);
-  /// Writes into a file that another process has made, at these places; that one commits.
+  /// Writes into a file that another process has created, at these places. The other process commits.
   explicit Hdf5Output(const OutputLayout& layout);
   ~Hdf5Output();
   Hdf5Output(const Hdf5Output&) = delete;
@@ -33,43 +34,46 @@ class Hdf5Output {
 
   [[nodiscard]] const std::string& path() const;
 
-  /// A dataset whose every element will be written before commit(); one of complex numbers as numbers of `type` with a
-  /// last axis of 2. No shape makes a single number.
+  /// Creates a dataset. Every element must be written before commit(). Complex numbers are written as numbers of `type`
+  /// with an added last axis of 2. An empty shape makes a single number.
   void create(const std::string& dataset, ElementType type, const std::vector<std::int64_t>& shape,
               NumberForm form = NumberForm::plain);
-  /// A dataset that may stay unwritten in part: those elements are `fill` (0 or NaN).
+  /// Creates a dataset that may stay unwritten in part. Unwritten elements are `fill` (0 or NaN).
   void create_filled(const std::string& dataset, ElementType type, const std::vector<std::int64_t>& shape, double fill);
-  /// A dataset of strings of fixed length, written at once; of one text without a shape.
+  /// Creates and writes a dataset of strings of fixed length. A single text has no shape.
   void write_text(const std::string& dataset, const std::string& text);
   void write_texts(const std::string& dataset, const std::vector<std::string>& texts);
   void write_texts(const std::string& dataset, const std::vector<std::int64_t>& shape,
                    const std::vector<std::string>& texts);
-  /// A dataset that has neither a shape nor a number, as h5py.Empty.
+  /// Creates a dataset that has neither shape nor number, as h5py.Empty.
   void write_nothing(const std::string& dataset);
   void create_group(const std::string& group);
   [[nodiscard]] OutputLayout layout() const;
-  /// What a process that did not make the file has written into it; and, told the one that made it, what of what was
-  /// created is no longer missing.
+  /// Returns the number of written elements of each dataset. A process that did not create the file sends them to the
+  /// process that did, which counts them by others_have_written().
   [[nodiscard]] WrittenElements written() const;
   void others_have_written(const WrittenElements& elements);
-  /// From now on what is written is noted, with its hash, for who calls take_written().
+  /// Sets whether each later write is noted, with its hash, for take_written().
   void note_written(bool is_noted = true);
+  /// Returns the noted writes, and forgets them.
   [[nodiscard]] std::vector<WrittenRange> take_written();
-  /// Whether the file has what a process that ended before wrote there; all of it then counts as written.
+  /// Whether the file has the numbers that an earlier process wrote. If so, all of them count as written.
   [[nodiscard]] bool has_all(const std::vector<WrittenRange>& written);
-  /// Whether the file stays, under its temporary name, without commit().
+  /// Sets whether the file stays under its temporary name without commit().
   void keep_unfinished(bool is_kept);
-  /// Once everything is written, where another process commits: it is on the disk. Throws Error(output).
+  /// Flushes the file to the disk. A process that does not commit calls this when everything is written. Throws
+  /// Error(output).
   void flush();
-  /// Once everything is created: lets the disk be allocated beside what is done next.
+  /// Begins to allocate the file on the disk, in the background. Call this when everything is created.
   void allocate();
 
-  /// Writes the given ranges of the first axes, all of the others; T as in InputFile::read. No element twice. Where the
-  /// dataset has elements of type T, this is done without HDF5, which another thread may call meanwhile.
+  /// Writes the given ranges of the first axes, and all of the other axes. No element may be written twice. If the
+  /// dataset has elements of type T, HDF5 is not called, and another thread may call it meanwhile. T is float, double,
+  /// int8, uint8, int32 or int64.
   template <class T>
   void write(const std::string& dataset, std::initializer_list<AxisRange> leading, const T* values);
 
-  /// Attributes of a group or dataset that exists; one by that name is replaced.
+  /// Writes an attribute of a group or dataset that exists. An attribute of the same name is replaced.
   void attribute(const std::string& object, const std::string& name, const std::string& value);
   void attribute(const std::string& object, const std::string& name, double value);
   void attribute(const std::string& object, const std::string& name, std::int64_t value);
@@ -77,18 +81,18 @@ class Hdf5Output {
   void attribute(const std::string& object, const std::string& name, const std::vector<std::int32_t>& values);
   void attribute(const std::string& object, const std::string& name, const std::vector<std::int64_t>& values);
 
-  /// What the axes of a dataset of a set are called, as HDF5's dimension scales, by which netCDF and xarray know it:
-  /// names of datasets in the same group, the coordinates along them, or names alone.
+  /// Sets the names of a dataset's axes, for write_axes(). They become HDF5's dimension scales, which netCDF and xarray
+  /// read. If the same group has a dataset of such a name, it has the coordinates along the axis.
   void name_axes(const std::string& dataset, std::vector<std::string> axes);
-  /// Once all of a set's datasets are created: names their axes in the file.
+  /// Writes the names of axes to the file. Call this when all datasets of a set are created.
   void write_axes();
 
-  /// A second name (hard link) for a dataset; the groups on the way are created.
+  /// Gives a dataset a second name (hard link). Groups on the path are created.
   void link(const std::string& dataset, const std::string& name);
-  /// A virtual dataset that shows dataset[0], one rank lower, without a copy.
+  /// Creates a virtual dataset that shows dataset[0] without a copy. Its rank is lower by one.
   void show_first(const std::string& dataset, const std::string& name);
 
-  /// Flushes, closes, reads the file's structure back, and lets it appear under its name.
+  /// Flushes and closes the file, reads back what HDF5 wrote, and lets the file appear under its name.
   void commit();
 
  private:

@@ -1,16 +1,16 @@
-// For programs that own their process: HDF5's version, and its last words.
+// HDF5's version and silence, for programs that own their process.
 #pragma once
 
 #include <string>
 
 namespace smallbatch {
 
-/// Call it before anything else of io. HDF5 prints nothing from then on and does not clean up when the process ends.
-/// Readers and writers close what they opened, are quiet by themselves and leave the process's settings alone; but
-/// after a damaged file HDF5 1.10 cannot close itself, and complains at the end.
+/// Keeps HDF5 from printing, and from cleaning up when the process ends. Call this before anything else of io. Readers
+/// and writers do not need it: they close what they opened, and they are quiet by themselves. But after a damaged file
+/// HDF5 1.10 cannot close itself, and complains at the end.
 void silence_hdf5();
 
-/// "1.14.5", of the library that is linked.
+/// Returns the version of the library that is linked: "1.14.5".
 std::string hdf5_version();
 
 }  // namespace smallbatch

@@ -23,7 +23,8 @@ void limit(__rlimit_resource resource, rlim_t most) {
   ::setrlimit(resource, &limit);
 }
 
-/// Private memory of this process, as RLIMIT_DATA counts it (sanitizers have terabytes); 0 where nobody says.
+/// Returns the private memory of this process, as RLIMIT_DATA counts it, or 0 if it is unknown. Sanitizers have
+/// terabytes.
 rlim_t data_bytes() {
   std::array<char, 256> text{};
   const int file = ::open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
@@ -51,7 +52,8 @@ void close_all_but(std::vector<int> descriptors) {
   close_to(~0U);
 }
 
-/// What the system may be asked for: to read, to answer, for memory, and to end; the last line is for the sanitizers.
+/// System calls that are allowed: to read, to answer, to get memory, and to end. Those from write() on are for the
+/// sanitizers.
 constexpr std::array allowed{
     SCMP_SYS(read),        SCMP_SYS(pread64),       SCMP_SYS(recvfrom),      SCMP_SYS(sendto),
     SCMP_SYS(fstat),       SCMP_SYS(newfstatat),    SCMP_SYS(flock),         SCMP_SYS(brk),
@@ -61,7 +63,7 @@ constexpr std::array allowed{
     SCMP_SYS(write),       SCMP_SYS(getpid),        SCMP_SYS(gettid),        SCMP_SYS(sched_yield),
     SCMP_SYS(sigaltstack), SCMP_SYS(rt_sigprocmask)};
 
-/// False where the kernel cannot.
+/// Makes all other system calls fail. Returns false if the kernel cannot.
 bool refuse_everything_else() {
   const scmp_filter_ctx filter = ::seccomp_init(SCMP_ACT_ERRNO(EPERM));
   if (!filter) return false;
@@ -80,9 +82,10 @@ void enter_sandbox(std::initializer_list<int> descriptors) {
   limit(RLIMIT_FSIZE, 0);
   limit(RLIMIT_NOFILE, 0);
   limit(RLIMIT_NPROC, 0);
-  ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);  // no core dump either where a program takes them
+  ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);  // this also stops core dumps to a program that collects them
   ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-  // A network and users of its own, which are nobody else's; where that is refused, too, the limits hold.
+  // Without seccomp the process gets an empty network and separate users. If the kernel refuses that, too, the limits
+  // hold.
   if (!refuse_everything_else()) ::unshare(CLONE_NEWUSER | CLONE_NEWNET | CLONE_NEWIPC);
 }
 

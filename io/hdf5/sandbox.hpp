@@ -1,4 +1,4 @@
-// A process that is to read a stranger's file, and can do nothing else. Private to io/.
+// Confines a process that reads a stranger's file, so that it can do nothing else. Private to io/.
 #pragma once
 
 #include <cstdint>
@@ -6,14 +6,13 @@
 
 namespace smallbatch {
 
-/// What the process may take, besides what it has.
+/// Memory that the process may take in addition to what it has, in bytes.
 inline constexpr std::uint64_t sandbox_bytes = std::uint64_t{1} << 30;
 
-/// From here on this process can read from these descriptors, which it had before, send through those of them that are
-/// sockets, and compute; every other descriptor is closed, memory is limited, and what else the system is asked for
-/// fails (EPERM): to open a file, to connect, to start a process, to signal one. There is no way back. On a kernel
-/// without seccomp it is the limits that hold (no new descriptor, no file that grows, no core dump), and an empty
-/// network.
+/// Confines this process for good. It can still compute, read from these descriptors, and send through those that are
+/// sockets. Every other descriptor is closed, and memory is limited. All other system calls fail (EPERM), such as
+/// opening a file, connecting, or starting or signalling a process. On a kernel without seccomp the limits remain (no
+/// new descriptor, no growing file, no core dump), and an empty network.
 void enter_sandbox(std::initializer_list<int> descriptors);
 
 }  // namespace smallbatch

@@ -12,9 +12,9 @@
 namespace smallbatch {
 namespace {
 
-/// In the order in which they were applied.
+/// Returns the filters of a dataset, in the order in which they were applied.
 std::vector<ChunkFilter> filters_of(const InputBytes& file, hid_t creation) {
-  constexpr H5Z_filter_t lzf = 32000, zstandard = 32015;  // as the HDF Group lists them
+  constexpr H5Z_filter_t lzf = 32000, zstandard = 32015;  // as the HDF Group has registered them
   constexpr std::array<std::pair<H5Z_filter_t, ChunkFilter::Kind>, 5> known{
       {{lzf, ChunkFilter::Kind::lzf},
        {zstandard, ChunkFilter::Kind::zstandard},
@@ -34,17 +34,16 @@ std::vector<ChunkFilter> filters_of(const InputBytes& file, hid_t creation) {
     if (filter < 0) throw damage(file);
     const auto found = std::ranges::find(known, filter, &std::pair<H5Z_filter_t, ChunkFilter::Kind>::first);
     if (found == known.end()) {
-      throw Defect{
-          "expected the filters shuffle, deflate (gzip), LZF, Zstandard and fletcher32 at most, found filter " +
-              std::to_string(filter) + " " + quoted(name.data()),
-          "Store it without compression or with gzip."};
+      throw Defect{"expected only the filters shuffle, deflate (gzip), LZF, Zstandard and fletcher32, found filter " +
+                       std::to_string(filter) + " " + quoted(name.data()),
+                   "Store it without compression or with gzip."};
     }
     if (std::ranges::find(filters, found->second, &ChunkFilter::kind) != filters.end()) {
       throw Defect{"expected each filter once, found filter " + quoted(name.data()) + " twice",
                    "Store it without compression or with gzip."};
     }
     if (packs({found->second, 0}) && std::ranges::any_of(filters, packs)) {
-      throw Defect{"expected one filter that compresses at most, found " + quoted(name.data()) + " and another",
+      throw Defect{"expected at most one filter that compresses, found " + quoted(name.data()) + " and another",
                    "Store it without compression or with gzip."};
     }
     const bool is_shuffle = found->second == ChunkFilter::Kind::shuffle;
@@ -61,7 +60,7 @@ Defect missing_chunks(std::uint64_t chunks, std::uint64_t written) {
           "Fill the dataset and close the file."};
 }
 
-/// What a dataset declares, and what is there instead.
+/// The size that a dataset declares, for messages that compare it with what is there.
 class Declaration {
  public:
   Declaration(std::uint64_t file_bytes, const std::vector<std::int64_t>& shape, std::uint64_t element_bytes)
@@ -124,7 +123,7 @@ DatasetStorage check_storage(const InputBytes& file, hid_t dataset, hid_t space,
     const auto chunk_count = declared_bytes(chunks, 1);
     const auto chunk_bytes = declared_bytes(chunk_shape, H5Tget_size(type));
     std::uint64_t in_chunks = 0;
-    // Each chunk takes a byte at the least: no need to count what cannot be there.
+    // Each chunk takes at least one byte. More chunks than the file has bytes cannot be there.
     if (!chunk_count || !chunk_bytes || *chunk_count > file_bytes ||
         __builtin_mul_overflow(*chunk_count, *chunk_bytes, &in_chunks)) {
       throw declared.wrong_size(0);
@@ -137,7 +136,7 @@ DatasetStorage check_storage(const InputBytes& file, hid_t dataset, hid_t space,
     if (*chunk_bytes > largest_packed_chunk && std::ranges::any_of(filters, packs)) {
       throw Defect{"its chunks have " + std::to_string(*chunk_bytes) + " bytes, expected at most " +
                        std::to_string(largest_packed_chunk) + " where they are compressed",
-                   "Store it in smaller chunks; some MB are best."};
+                   "Store it in smaller chunks. A few MB are best."};
     }
     hsize_t written = 0;
     if (H5Dget_num_chunks(dataset, space, &written) < 0) throw damage(file);

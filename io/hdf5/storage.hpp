@@ -1,4 +1,4 @@
-// Where the bytes of a dataset lie: all that it declares, in this file, behind filters that are known. Private to io/.
+// Finds the bytes of a dataset. All bytes that it declares must lie in this file, behind known filters. Private to io/.
 #pragma once
 
 #include <hdf5.h>
@@ -13,15 +13,16 @@
 
 namespace smallbatch {
 
-/// All empty where a dataset has no elements.
+/// Place of a dataset's bytes. All members are empty if the dataset has no elements.
 struct DatasetStorage {
-  std::optional<std::uint64_t> address;  ///< in the file, of what lies in one piece
+  std::optional<std::uint64_t> address;  ///< in the file, if the dataset is contiguous
   std::optional<ChunkLayout> chunks;
   std::uint64_t chunk_count = 0;
-  std::uint64_t compact_bytes = 0;  ///< of what lies in the dataset's own header: HDF5 may read it
+  std::uint64_t compact_bytes = 0;  ///< if the numbers lie in the dataset's header; HDF5 may read those
 };
 
-/// Throws Defect where it is not so.
+/// Returns the place of a dataset's bytes. Throws Defect if a byte is missing or lies elsewhere, or if a filter is
+/// unknown.
 DatasetStorage check_storage(const InputBytes& file, hid_t dataset, hid_t space, hid_t type,
                              const std::vector<std::int64_t>& shape);
 

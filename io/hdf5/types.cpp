@@ -19,7 +19,7 @@ bool is_named(hid_t type, unsigned index, std::string_view expected) {
   return found;
 }
 
-/// {r, i} of numbers, one after the other, in one byte order.
+/// Whether the type is a compound {r, i} of two numbers of one type, without gaps.
 bool is_complex(hid_t type) {
   if (H5Tget_class(type) != H5T_COMPOUND || H5Tget_nmembers(type) != 2 || !is_named(type, 0, "r") ||
       !is_named(type, 1, "i")) {
@@ -43,10 +43,10 @@ bool is_boolean(hid_t type) {
          values == std::array<std::int8_t, 2>{0, 1};
 }
 
-/// Eight bits, as PyTables stores them.
+/// Whether the type is a bit field of eight bits. PyTables stores Booleans so.
 bool is_byte_of_bits(hid_t type) { return H5Tget_class(type) == H5T_BITFIELD && H5Tget_size(type) == 1; }
 
-/// "{i: float32, r: float32}"
+/// Returns the members of a compound for messages: "{i: float32, r: float32}".
 std::string members_text(hid_t type) {
   constexpr int most = 4;
   std::string text;

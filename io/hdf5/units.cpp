@@ -13,8 +13,8 @@ std::optional<double> unit(const InputFile& file, const std::string& object,
   const auto factor = parse(*name);
   if (!factor) {
     throw file.error(object + "@unit",
-                     "a unit of " + things + " is expected, one of " + known + ", found " + quoted(*name),
-                     "Name the one that the numbers are in, or convert them.");
+                     "expected a unit of " + things + ", one of " + known + ", found " + quoted(*name),
+                     "Name the unit of the numbers, or convert them.");
   }
   return factor;
 }

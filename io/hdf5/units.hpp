@@ -1,4 +1,4 @@
-// `unit` attributes. Private to io/.
+// Reads `unit` attributes. Private to io/.
 #pragma once
 
 #include <optional>
@@ -8,11 +8,11 @@
 
 namespace smallbatch {
 
-/// Factor to angstrom from the object's attribute `unit`; nothing where it has none. Unknown units are an error that
-/// lists the known ones.
+/// Returns the factor from the object's attribute `unit` to angstrom, or nothing if it has no such attribute. An
+/// unknown unit is an error that lists the known units.
 std::optional<double> length_unit(const InputFile& file, const std::string& object);
 
-/// Factor to e, likewise.
+/// Returns the factor from the object's attribute `unit` to e, or nothing if it has no such attribute.
 std::optional<double> charge_unit(const InputFile& file, const std::string& object);
 
 }  // namespace smallbatch

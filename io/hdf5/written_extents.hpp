@@ -1,5 +1,5 @@
-// What HDF5 has written of a file: where, and the hash of the bytes. A disk may lose a write that it has called a
-// success. Then it has an older header in that place, which HDF5 takes for a good one. Private to io/.
+// Notes where HDF5 has written in a file, and the hashes of the bytes. A disk may lose a write that it has called a
+// success. An older header is then in that place, and HDF5 takes it for a good one. Private to io/.
 #pragma once
 
 #include <cstdint>
@@ -13,20 +13,20 @@ namespace smallbatch {
 
 class WrittenExtents {
  public:
-  /// Bytes that HDF5 writes.
+  /// Notes bytes that HDF5 writes.
   void add(const Extent& extent, const void* bytes) noexcept;
-  /// Forgets every earlier write that overlaps this extent, even in part: HDF5 has given its room to others, or freed
-  /// it.
+  /// Forgets every earlier write that overlaps this extent, even in part. HDF5 has freed this room, or given it to
+  /// others.
   void forget(const Extent& extent) noexcept;
-  /// The first extent whose bytes in the file are not those that HDF5 wrote. Throws std::bad_alloc where there was no
-  /// memory to note an extent.
+  /// Returns the first extent where the file does not have the bytes that HDF5 wrote. Throws std::bad_alloc if there
+  /// was no memory to note an extent.
   [[nodiscard]] std::optional<Extent> find_lost(FileWindow& file) const;
 
  private:
   struct Bytes {
     std::uint64_t size = 0, hash = 0;
   };
-  std::map<std::uint64_t, Bytes> written_;  ///< by their addresses; no two overlap
+  std::map<std::uint64_t, Bytes> written_;  ///< by address; no two overlap
   bool is_whole_ = true;
 };
 

@@ -581,17 +581,17 @@ TEST(Lzf, streams_come_out_or_are_refused) {
   refused(
       "\x02"
       "abc",
-      2, "has more after 0 bytes, expected 2");
+      2, "overflows its chunk after 0 bytes, expected 2");
   refused(
       "\x00"
       "x"
       "\xE0\xFF\x00"s,
-      13, "has more after 1 byte");
+      13, "overflows its chunk after 1 byte");
   refused(
       "\x00"
       "x"
       "\x20\x01"s,
-      4, "copies what is not there after 1 byte");
+      4, "copies from before its beginning after 1 byte");
   refused(
       "\x02"
       "abc",

@@ -136,7 +136,7 @@ TEST(DescriberProcess, one_that_ends_is_told) {
   expect_refused("ended before", [](int) {});
   expect_refused("ended before", [](int) { ::_exit(0); });
   expect_refused("ended before", [](int) { throw 1; });
-  expect_error(ErrorKind::bad_input, {"wanted more than 1024 MiB of memory"}, [] {
+  expect_error(ErrorKind::bad_input, {"needed more than 1024 MiB of memory"}, [] {
     const auto want_much = [](int) {
       const std::string much(std::size_t{600} << 20, 'x');
       throw std::bad_alloc();
@@ -155,7 +155,7 @@ TEST(DescriberProcess, a_system_that_is_short_of_memory_is_no_fault_of_the_file)
 }
 
 TEST(DescriberProcess, one_that_computes_without_end_is_ended) {
-  expect_refused("computed without end", [](int socket) {
+  expect_refused("took too long", [](int socket) {
     send_text(socket, std::string("\1\0", 2));
     wait_for_request(socket);
     for (volatile std::uint64_t i = 0;;) i = i + 1;
@@ -163,7 +163,7 @@ TEST(DescriberProcess, one_that_computes_without_end_is_ended) {
 }
 
 TEST(DescriberProcess, signs_of_work_without_end_are_no_excuse) {
-  expect_refused("computed without end", [](int socket) {
+  expect_refused("took too long", [](int socket) {
     send_text(socket, std::string("\1\0", 2));
     wait_for_request(socket);
     for (volatile std::uint64_t i = 0;;) {
@@ -222,7 +222,7 @@ TEST(DescriberProcess, one_that_is_stopped_is_waited_for) {
 }
 
 TEST(DescriberProcess, what_makes_no_sense_is_refused) {
-  const auto refuse = [](const std::string& bytes) { expect_refused("made no sense of it", answering(bytes)); };
+  const auto refuse = [](const std::string& bytes) { expect_refused("makes no sense", answering(bytes)); };
   const auto with_number = [](std::string bytes, std::size_t at, std::uint64_t number) {
     return bytes.replace(at, 8, std::string(reinterpret_cast<const char*>(&number), 8));
   };
@@ -250,7 +250,7 @@ TEST(DescriberProcess, what_makes_no_sense_is_refused) {
 
 TEST(DescriberProcess, what_cannot_be_in_the_file_is_refused) {
   const auto refuse = [](const std::function<void(StoredDataset&)>& change) {
-    expect_refused("made no sense of it", answering(message_of(a_dataset(change))));
+    expect_refused("makes no sense", answering(message_of(a_dataset(change))));
   };
   refuse([](StoredDataset& d) { d.address = 9'601; });
   refuse([](StoredDataset& d) { d.address = ~std::uint64_t{0}; });
@@ -301,7 +301,7 @@ TEST(DescriberProcess, what_cannot_be_in_the_file_is_refused) {
 }
 
 TEST(DescriberProcess, no_more_is_received_than_a_file_can_need) {
-  expect_refused("made no sense of it", [](int socket) {
+  expect_refused("makes no sense", [](int socket) {
     send_text(socket, std::string("\1\0", 2));
     wait_for_request(socket);
     for (const std::string signs(std::size_t{1} << 20, '\0');;) send_text(socket, signs);
