@@ -19,7 +19,7 @@ namespace {
 constexpr std::int64_t first_minor_with_checksums = 7;
 constexpr const char* remedy = "Take the file from a copy, or run the problem file again.";
 
-/// "[3, 0]": the place of a number of an array, by its place among all.
+/// Returns the indices of an element of an array, "[3, 0]", from its index among all elements.
 std::string place_text(std::vector<std::int64_t> shape, std::uint64_t index) {
   if (shape.empty()) return "";
   for (std::int64_t& place : std::views::reverse(shape)) {
@@ -32,12 +32,12 @@ std::string place_text(std::vector<std::int64_t> shape, std::uint64_t index) {
   return text + "]";
 }
 
-/// Which numbers of a dataset have these of its bytes.
+/// Names the numbers of a dataset that have bytes [begin, end) of it.
 std::string range_text(const InputFile& file, const std::string& name, const Extent& extent, std::uint64_t begin,
                        std::uint64_t end) {
   const DatasetInfo& info = file.dataset(name);
   std::vector<std::int64_t> shape = info.shape;
-  // Two numbers, or the bytes of a text, are one here.
+  // A complex number counts as one here, and so does a text.
   if (info.form == NumberForm::complex || info.form == NumberForm::text) shape.pop_back();
   std::uint64_t elements = 1;
   for (const std::int64_t length : shape) elements *= static_cast<std::uint64_t>(length);
@@ -47,19 +47,19 @@ std::string range_text(const InputFile& file, const std::string& name, const Ext
   return name + (first == last ? first : " from " + first + " to " + last);
 }
 
-/// Which its pieces first ... last have.
+/// Names the numbers of a dataset that have bytes in its pieces first ... last.
 std::string range_of_pieces(const InputFile& file, const std::string& name, const Extent& extent, std::size_t first,
                             std::size_t last) {
   return range_text(file, name, extent, begin_of_piece(first), std::min(begin_of_piece(last + 1), extent.size));
 }
 
-/// A dataset whose pieces can be compared.
+/// The pieces of a dataset that can be compared.
 struct Pieces {
   Extent extent;
-  std::size_t first = 0, count = 0;  ///< among all
+  std::size_t first = 0, count = 0;  ///< among the pieces of all datasets
 };
 
-/// Puts piece `k` of them at the beginning of `buffer`; returns how many bytes it has.
+/// Reads piece `k` of a dataset into the beginning of `buffer`. Returns the number of its bytes.
 std::uint64_t read_piece(const InputFile& file, const Pieces& pieces, std::size_t k, std::vector<char>& buffer) {
   const std::uint64_t from = begin_of_piece(k);
   const std::uint64_t size = std::min(bytes_per_hashed_piece, pieces.extent.size - from);
@@ -70,7 +70,7 @@ std::uint64_t read_piece(const InputFile& file, const Pieces& pieces, std::size_
 
 class Check {
  public:
-  /// Reads what the file says of its bytes. Throws where that is damaged.
+  /// Reads the checksums in the file. Throws if they are damaged.
   Check(const InputFile& file, unsigned threads, std::function<void()> between)
       : file_(file), threads_(threads), between_(std::move(between)) {
     found_.has_checksums = true;
@@ -83,7 +83,7 @@ class Check {
     found_.is_rest_unchanged = stored[1] == rest.substr(digits);
   }
 
-  Check(const Check&) = delete;  // what it reads by knows where it is
+  Check(const Check&) = delete;  // its member read_ has a pointer to it
 
   ByteCheck run() {
     for (std::size_t d = 0; d < sums_.dataset.size(); ++d) compare(d);
@@ -93,11 +93,11 @@ class Check {
 
   [[nodiscard]] const Checksums& sums() const { return sums_; }
 
-  /// Nothing where it lies in the file in another way than it was written.
+  /// Returns the pieces of dataset `d`, or nothing if it is stored in another way than it was written.
   [[nodiscard]] std::optional<Pieces> pieces_of(std::size_t d) const {
     const auto first = static_cast<std::size_t>(sums_.piece_offset[d]);
     const auto count = static_cast<std::size_t>(sums_.piece_offset[d + 1]) - first;
-    const std::optional<Extent> extent = extent_of(sums_.dataset[d]);  // name_damage() tells what is damaged
+    const std::optional<Extent> extent = extent_of(sums_.dataset[d]);  // name_damage() reports damage
     if (!extent || PieceHashes(extent->size).count() != count) return {};
     return Pieces{*extent, first, count};
   }
@@ -108,7 +108,7 @@ class Check {
   }
 
   [[nodiscard]] Error useless() const {
-    return file_.error(checksums_group, "what it says of the file's bytes was changed", remedy);
+    return file_.error(checksums_group, "the checksums themselves were changed", remedy);
   }
 
   std::vector<std::string> texts(const char* dataset) {
@@ -119,7 +119,8 @@ class Check {
     return found;
   }
 
-  /// At once, what the listed datasets are in; what others have added to the file is not looked at.
+  /// Describes the groups of the listed datasets, many objects at a time. Groups that other programs have added are not
+  /// looked at.
   void describe_listed() const {
     constexpr int deepest = 3;  // /verification/<kind>/<set>/verdict
     std::string described;
@@ -148,19 +149,19 @@ class Check {
     if (!are_in_order) throw useless();
     for (const std::string& name : sums_.dataset)
       if (const auto found = extent_of(name)) places_.listed.push_back(*found);
-    // No byte is read twice, whatever a file lists.
+    // Datasets that overlap are refused, so that no byte is read twice.
     std::vector<Extent> sorted = places_.listed;
     std::ranges::sort(sorted, {}, &Extent::address);
     for (std::size_t k = 1; k < sorted.size(); ++k)
       if (sorted[k].address < sorted[k - 1].address + sorted[k - 1].size) throw useless();
   }
 
-  /// In a handler: goes on with what is the disk's fault or the memory's, not the file's.
+  /// In a handler: rethrows an error that is the fault of the disk or the memory, and not of the file.
   static void rethrow_others(const Error& error) {
     if (error.kind() == ErrorKind::missing_file || error.kind() == ErrorKind::out_of_memory) throw;
   }
 
-  /// Nothing where the dataset cannot be read, or lies in the file in another way than it was written.
+  /// Returns the place of a dataset, or nothing if it cannot be read or is not contiguous.
   [[nodiscard]] std::optional<Extent> extent_of(const std::string& name) const {
     if (!name.starts_with('/') || name.starts_with(checksums_group + std::string("/"))) throw useless();
     try {
@@ -205,14 +206,14 @@ class Check {
     });
   }
 
-  /// Asks HDF5, which reads the header of all that is in the groups of what is listed, what of it is damaged.
+  /// Finds the damaged objects. HDF5 reads the headers of all objects in the groups of the listed datasets.
   void name_damage() {
     std::set<std::string> groups{"/", "/provenance", checksums_group}, seen;
     for (const std::string& name : sums_.dataset) {
       for (std::size_t slash = name.rfind('/'); slash != std::string::npos && slash > 0;
            slash = name.rfind('/', slash - 1))
         groups.insert(name.substr(0, slash));
-      // What was done of a set.
+      // The work on the set is noted in a group of /provenance.
       if (name.starts_with("/verification/") && name.ends_with("/verdict"))
         groups.insert("/provenance" + name.substr(13, name.size() - 13 - 8));
     }
@@ -222,7 +223,7 @@ class Check {
     }
   }
 
-  /// None where they cannot be read, which look_at() tells.
+  /// Returns the members of a group, or none if they cannot be read, which look_at() reports.
   [[nodiscard]] std::vector<std::string> members_of(const std::string& group) const {
     try {
       return file_.members(group);
@@ -256,7 +257,7 @@ class Check {
   FilePlaces places_;
 };
 
-/// What is read, piece by piece. Of each dataset little is kept: there may be millions of them.
+/// Compares what is read, piece by piece. Little is kept of a dataset, because there may be millions of them.
 class ComparedReads {
  public:
   explicit ComparedReads(const InputFile& file) : file_(file) {
@@ -268,14 +269,15 @@ class ComparedReads {
     for (const std::string& digits : check.sums().hash) hashes_.push_back(parse_hash_digits(digits));
     is_compared_.resize(hashes_.size());
   }
-  /// Bytes of one dataset. No two of the listed ones share a byte, so that these tell which it is.
+  /// Throws if a piece with one of these bytes was changed. The bytes belong to one dataset. They tell which it is,
+  /// because listed datasets do not overlap.
   void expect_unchanged(const std::string& object, const Extent& bytes) {
     const std::lock_guard lock(mutex_);
     const auto behind = std::ranges::upper_bound(datasets_, bytes.address, {}, address_of);
     if (behind == datasets_.begin() || bytes.size == 0) return;
     const Pieces& pieces = *std::prev(behind);
     const std::uint64_t first = bytes.address - pieces.extent.address, last = first + bytes.size - 1;
-    if (last >= pieces.extent.size) return;  // of none that is listed
+    if (last >= pieces.extent.size) return;  // of a dataset that is not listed
     for (std::size_t k = first / bytes_per_hashed_piece; k <= last / bytes_per_hashed_piece; ++k) {
       if (is_compared_[pieces.first + k]) continue;
       const std::uint64_t size = read_piece(file_, pieces, k, buffer_);
@@ -293,15 +295,16 @@ class ComparedReads {
   std::mutex mutex_;
   std::vector<char> buffer_;
   std::vector<Pieces> datasets_;
-  std::vector<std::optional<std::uint64_t>> hashes_;  ///< none where the text is no hash
+  std::vector<std::optional<std::uint64_t>> hashes_;  ///< nothing if the text is no hash
   std::vector<bool> is_compared_;
 };
 
-/// Throws where results of this version of the format have to have checksums; false where they have none.
+/// Returns whether the file has checksums. Throws if it has none and its version of the format requires them.
 bool has_checksums(const InputFile& file, std::int64_t minor) {
   if (file.kind(checksums_group) != ObjectKind::none) return true;
   if (minor < first_minor_with_checksums) return false;
-  throw file.error("/", "it has no group " + quoted(checksums_group + 1) + ", as results of format 1.7 have", remedy);
+  throw file.error("/", "it has no group " + quoted(checksums_group + 1) + ", which results have from format 1.7 on",
+                   remedy);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Attributes and small datasets of sets, read and checked. One file, because each takes a few lines, and both kinds of
+// Reads and checks attributes and small datasets of sets. One file, because each takes a few lines, and both kinds of
 // file have them.
 #include "io/format/common.hpp"
 
@@ -18,12 +18,12 @@
 namespace smallbatch {
 namespace {
 
-/// Triples in angstrom, and what rounding took from them; nothing where no unit was converted.
+/// Triples in angstrom, and their rounding errors. Without a conversion of units `rests` is empty.
 struct Triples {
   std::vector<double> values, rests;
 };
 
-/// (3) or (batch, 3) numbers, widened to (batch, 3).
+/// Reads (3) or (batch, 3) numbers. Three numbers are repeated to (batch, 3).
 Triples read_triples(const InputFile& file, const std::string& dataset, std::int64_t batch, double unit_in_angstrom) {
   const DatasetInfo& info = file.float_dataset(dataset);
   const bool one_for_all = info.shape == std::vector<std::int64_t>{3};
@@ -62,7 +62,7 @@ std::string triple_index(const std::string& dataset, std::size_t i) {
   return dataset + "[" + std::to_string(i / 3) + ", " + std::to_string(i % 3) + "]";
 }
 
-/// Numbers of a correlation set that are read and written alike.
+/// Numbers of a correlation set that are read and written in the same way.
 constexpr std::array<std::pair<const char*, double CorrelationSet::*>, 2> array_numbers{
     {{"sample_time", &CorrelationSet::sample_time}, {"start_time", &CorrelationSet::start_time}}};
 
@@ -70,7 +70,7 @@ constexpr std::array target_kinds{TargetKind::lattice, TargetKind::points, Targe
 
 bool is_finite(double value) { return std::isfinite(value); }
 
-/// A dataset of finite numbers of the array, or nothing.
+/// Reads a dataset of finite numbers about the array of antennas. Returns nothing if there is no such dataset.
 std::vector<double> read_known(const InputFile& file, const std::string& group, const DatasetRow& row,
                                const std::vector<std::int64_t>& shape, const std::string& signal) {
   const std::string dataset = group + "/" + std::string(row.name), unit(row.unit);
@@ -94,15 +94,16 @@ std::vector<double> read_known(const InputFile& file, const std::string& group, 
   return values;
 }
 
-/// The factor of V's unit over the dielectric constant must be a normal number.
+/// Throws if the factor of V's unit, divided by the dielectric constant, is no normal number.
 void check_unit_factor(const InputFile& file, const std::string& group, const ChargesOfSet& set) {
   const double factor = potential_unit_factor(set.output_unit, set.temperature);
   if (std::isnormal(factor) && std::isnormal(factor / set.dielectric)) return;
   const bool by_temperature = !std::isnormal(factor);
   throw file.error(
       group + (by_temperature ? "@temperature" : "@dielectric"),
-      "the factor of V's unit, " + text_of(by_temperature ? factor : factor / set.dielectric) + " with " +
-          text_of(by_temperature ? set.temperature : set.dielectric) + ", is no normal float64",
+      "expected a factor of V's unit that is a normal float64, found " +
+          text_of(by_temperature ? factor : factor / set.dielectric) + " for " +
+          text_of(by_temperature ? set.temperature : set.dielectric),
       by_temperature ? "Set the temperature in kelvin." : "Set the relative permittivity; 1 is the vacuum.");
 }
 
@@ -118,7 +119,7 @@ void read_targets(const InputFile& file, PotentialSet& set) {
   set.targets = *found;
 }
 
-/// Shape of a set of lattices; any other has no lattice.
+/// Reads the shape of a set of lattices. Refuses lattices in any other set.
 void read_shape(const InputFile& file, PotentialSet& set) {
   const std::string group = set_path(set);
   const auto shape = file.integers(group, "shape");
@@ -162,7 +163,7 @@ std::int64_t check_format(const InputFile& file, std::vector<std::string>& warni
                          "it has no attribute smallbatch_format",
                      is_h5md || is_uvh5 ? "Import it first: smallbatch import."
                                         : "Set it to the int32 pair " + format_pair +
-                                              ", as FORMAT.md says, or import the file if it is of another program.");
+                                              ", as FORMAT.md says, or import the file if another program wrote it.");
   }
   if (version->size() != 2 || version->front() < 1 || version->back() < 0) {
     throw file.error("/@smallbatch_format", "expected the pair " + format_pair + ", found " + shape_text(*version),
@@ -175,7 +176,7 @@ std::int64_t check_format(const InputFile& file, std::vector<std::string>& warni
   }
   if (version->at(1) > format_minor) {
     warnings.push_back(file.path() + " is of format " + found + ", newer than " + format_version +
-                       ": what is new in it is not read.");
+                       ": its new parts are not read.");
   }
   return version->at(1);
 }
@@ -185,7 +186,7 @@ bool is_result_file(const InputFile& file) { return file.string("/provenance", "
 std::vector<std::string> set_names(const InputFile& file, const std::string& kind) {
   auto names = file.members(kind);
   for (const std::string& name : names) {
-    // HDF5 reads links without a name, and is led astray by them where they are written.
+    // HDF5 reads links without a name, but goes astray when it writes one.
     if (name.empty()) throw file.error(kind, "it has a set without a name", "Give it one.");
     if (has_control_bytes(name)) {
       throw file.error(kind, "the set " + quoted(name) + " has control characters in its name", "Rename it.");
@@ -222,8 +223,7 @@ std::vector<std::int64_t> read_offset(const InputFile& file, const std::string& 
   for (std::size_t i = 1; i < offset.size(); ++i) {
     if (offset[i] < offset[i - 1]) {
       throw file.error(
-          dataset, at(i) + ", expected at least " + std::to_string(offset[i - 1]) + " as at " + std::to_string(i - 1),
-          remedy);
+          dataset, at(i) + ", expected at least " + std::to_string(offset[i - 1]) + ", the offset before it", remedy);
     }
   }
   if (offset.back() != total) {
@@ -275,12 +275,11 @@ void read_charge_attributes(const InputFile& file, const std::string& group, Cha
   if (const auto unit = file.string(group, "output_unit")) {
     const auto parsed = parse_potential_unit(*unit);
     if (!parsed) {
-      const std::string per_charge = *unit == "eV" ? "volt" : *unit + "/e";  // where it is one of energies
-      throw file.error(group + "@output_unit",
-                       "a unit of V is expected, one of " + potential_unit_names() + ", found " + quoted(*unit),
-                       parse_potential_unit(per_charge)
-                           ? "Name " + quoted(per_charge) + ": energies are then in " + *unit + "."
-                           : "Name one of these.");
+      const std::string per_charge = *unit == "eV" ? "volt" : *unit + "/e";  // if it is a unit of energies
+      throw file.error(
+          group + "@output_unit", "expected a unit of V, one of " + potential_unit_names() + ", found " + quoted(*unit),
+          parse_potential_unit(per_charge) ? "Name " + quoted(per_charge) + ": energies are then in " + *unit + "."
+                                           : "Name one of these.");
     }
     set.output_unit = *parsed;
   }
@@ -298,10 +297,10 @@ void read_charge_lengths(const InputFile& file, const std::string& group, Charge
                            text_of(unit_in_angstrom) + " angstrom",
                        std::string(row.number.remedy));
     }
-    return angstrom + 0.0;  // -0 is 0
+    return angstrom + 0.0;  // turns -0 into 0
   };
   const std::string with_square = "a length from " + text_of(least_softening) + " to " + text_of(largest_softening) +
-                                  " angstrom, whose square is a normal float64";
+                                  " angstrom, with a square that is a normal float64";
   set.softening = length("softening", is_softening, with_square);
   set.cutoff = length("cutoff", is_finite, "a length that is a float64 in angstrom");
   set.screening_length = length("screening_length", is_screening_length, with_square);
@@ -319,7 +318,8 @@ void write_charge_attributes(Hdf5Output& file, const std::string& group, const C
   file.attribute(group, "cutoff", set.cutoff);
   if (set.screening_length > 0) file.attribute(group, "screening_length", set.screening_length);
   if (set.width > 0) file.attribute(group, "width", set.width);
-  if (set.has_widths) file.attribute(group, "widths", std::int64_t{1});  // of results: the numbers are the problems'
+  if (set.has_widths)
+    file.attribute(group, "widths", std::int64_t{1});  // in results: the widths are in the problem file
   file.attribute(group, "dielectric", set.dielectric);
   file.attribute(group, "output_unit", potential_unit_name(set.output_unit));
   file.attribute(group, "temperature", set.temperature);
@@ -338,13 +338,14 @@ std::vector<double> read_potential_lengths(const InputFile& file, PotentialSet& 
   const std::string group = set_path(set);
   read_charge_lengths(file, group, set, unit_in_angstrom);
   if (set.targets != TargetKind::lattice) return {};
-  // V, E where it is wanted, and a summary of each plane, which may be as small as a point.
+  // These are V, E if it is wanted, and a summary of each plane. A plane may have a single point.
   std::int64_t bytes = set.shape.points();
   if (__builtin_mul_overflow(bytes, (set.has_field ? 4 : 1) * sizeof(double) + sizeof(PotentialSummary), &bytes) ||
       __builtin_mul_overflow(bytes, set.batch, &bytes)) {
-    throw file.error(group + "@shape",
-                     "the potentials of " + std::to_string(set.batch) + " problems are more bytes than a file can hold",
-                     "Make the lattice or the batch smaller.");
+    throw file.error(
+        group + "@shape",
+        "the potentials of " + std::to_string(set.batch) + " problems take more bytes than a file can hold",
+        "Make the lattice or the batch smaller.");
   }
   Triples origin = read_triples(file, group + "/origin", set.batch, unit_in_angstrom);
   set.origin = std::move(origin.values);
@@ -393,7 +394,7 @@ void read_correlation_attributes(const InputFile& file, CorrelationSet& set) {
   if (const auto output = file.string(group, "output")) {
     if (*output != output_sum && *output != output_mean) {
       throw file.error(group + "@output", "expected sum or mean, found " + quoted(*output),
-                       "Say what a visibility is of its samples.");
+                       "Say whether visibilities are sums or means over samples.");
     }
     set.is_mean = *output == output_mean;
   }

@@ -8,11 +8,12 @@
 
 namespace smallbatch {
 
-/// Attributes that HDF5, netCDF, xarray, MATLAB, Octave and PyTables put on objects by themselves, and descriptions.
+/// Whether HDF5, netCDF, xarray, MATLAB, Octave or PyTables puts this attribute on objects by itself, or whether it is
+/// a description.
 bool is_attribute_of_others(const std::string& name);
 
-/// "its attribute "units" is unknown: did you mean "unit"?" for every attribute of the object that is neither known nor
-/// of others.
+/// Returns a text for every unknown attribute of the object: "its attribute "units" is unknown: did you mean "unit"?".
+/// Attributes of other programs are left out.
 std::vector<std::string> unknown_attributes(const InputFile& file, const std::string& object,
                                             const std::vector<std::string>& known);
 

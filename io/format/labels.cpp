@@ -40,7 +40,7 @@ std::vector<std::int64_t> read_antennas(const InputFile& file, const std::string
   return antennas;
 }
 
-/// Numbers that are known together or not at all.
+/// Reads numbers that are known together or not at all.
 std::vector<double> read_together(const InputFile& file, const std::string& group,
                                   const std::vector<const char*>& names) {
   std::vector<double> values;
@@ -115,8 +115,7 @@ ArrayLabels read_array_labels(const InputFile& file, const std::string& group, s
       if (feed == std::string(1, large)) feed[0] = static_cast<char>(large - 'A' + 'a');
     if (std::ranges::find(feeds, feed) != feeds.end()) continue;
     throw file.error(group + "/input_feed[" + std::to_string(i) + "]",
-                     "expected x, y, r or l, found " + smallbatch::quoted(feed),
-                     "Name the feed that this input is of.");
+                     "expected x, y, r or l, found " + smallbatch::quoted(feed), "Name the feed of this input.");
   }
   labels.telescope = file.string(group, "telescope").value_or("");
   labels.location = read_together(file, group, {"latitude", "longitude", "altitude"});

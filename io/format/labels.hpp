@@ -1,4 +1,5 @@
-// Labels of problem and result files: names, steps and times of problems; what an array of antennas is. Private to io/.
+// Labels in problem files and result files: names, steps and times of problems, and facts about an array of antennas.
+// Private to io/.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +12,9 @@
 
 namespace smallbatch {
 
-/// Those that the set, which is that group, has. Throws where they are of another kind or number.
+/// Reads the labels of the set in `group`. Throws if their type or their number is wrong.
 ProblemLabels read_labels(const InputFile& file, const std::string& group, std::int64_t batch);
-/// Those that are known.
+/// Writes the labels that are known.
 void write_labels(Hdf5Output& file, const std::string& group, const ProblemLabels& labels, std::int64_t batch);
 
 /// Reads and writes what is known of a correlation's inputs, telescope and visibilities.

@@ -1,4 +1,4 @@
-// Compiled without contraction: a rest is what is lost of the product as it was rounded.
+// This file is compiled without contraction, because exact_coordinate() needs the error of the rounded product.
 #include "io/format/local_coordinates.hpp"
 
 #include <cmath>
@@ -7,7 +7,7 @@
 namespace smallbatch {
 namespace {
 
-/// a - b, all digits of which are summed before they are rounded.
+/// Returns a - b. All digits are summed before the sum is rounded.
 double difference(const Exact& a, const Exact& b) {
   const Exact of_rounded = two_difference(a.high, b.high);
   return of_rounded.high + (of_rounded.low + (a.low - b.low));

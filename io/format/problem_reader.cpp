@@ -1,5 +1,5 @@
-// Opening walks the groups of all kinds and checks what they declare; reading moves numbers and converts units. One
-// file, because what opening a set has checked is what reading it relies on.
+// Opening walks the groups of all kinds of sets, and checks what they declare. Reading moves numbers and converts
+// units. One file, because reading a set relies on what opening it has checked.
 #include "io/problem_reader.hpp"
 
 #include <algorithm>
@@ -30,7 +30,7 @@ namespace {
 
 const std::string remedy_of_sizes = "Store how many rows each system has.";
 
-/// The names of a table's datasets or attributes.
+/// Returns the names of a table's datasets or attributes.
 template <class Row>
 std::vector<std::string> names_of(const std::vector<Row>& rows) {
   std::vector<std::string> names;
@@ -38,10 +38,10 @@ std::vector<std::string> names_of(const std::vector<Row>& rows) {
   return names;
 }
 
-/// Where a set's charges and points come from.
+/// Where the charges and points of a set come from, and their units.
 struct ChargeSource {
   double unit_in_angstrom = 1, charge_unit_in_e = 1, point_unit_in_angstrom = 1, width_unit_in_angstrom = 1;
-  std::vector<double> origin_rest;  ///< (batch, 3) of lattices: what rounding to angstrom took; nothing: in angstrom
+  std::vector<double> origin_rest;  ///< (batch, 3) for lattices: rounding errors; empty if the origins are in angstrom
   std::optional<H5mdParticles> particles;
 
   [[nodiscard]] bool is_converted() const {
@@ -49,28 +49,28 @@ struct ChargeSource {
   }
 };
 
-/// n with n(n+1)/2 = packed, or 0.
+/// Returns n with n(n+1)/2 = packed, or 0.
 std::int64_t triangular_root(std::int64_t packed) {
-  constexpr std::int64_t most = 1 << 20;  // so that systems that are too large are known, too
+  constexpr std::int64_t most = 1 << 20;  // finds n also for systems that are too large
   std::int64_t n = 1;
   while (n < most && n * (n + 1) / 2 < packed) ++n;
   return n * (n + 1) / 2 == packed ? n : 0;
 }
 
-/// n with n * n = flat, or 0.
+/// Returns n with n * n = flat, or 0.
 std::int64_t square_root(std::int64_t flat) {
   std::int64_t n = 1;
   while (n < max_system_size && n * n < flat) ++n;
   return n * n == flat ? n : 0;
 }
 
-/// The kind of an A of so many axes, whatever their lengths.
+/// Returns the kind of matrices that an A with so many axes has, whatever their lengths.
 std::string matrices_text(const std::vector<std::int64_t>& shape) {
   if (shape.size() == 3) return "dense matrices of " + std::to_string(shape[1]) + " x " + std::to_string(shape[2]);
   return shape.size() == 2 ? "packed triangles" : "neither dense matrices nor packed triangles";
 }
 
-/// "a batch of 6 packed triangles of 3 rows"
+/// Returns "a batch of 6 packed triangles, n = 3".
 std::string systems_text(const SolveSet& set) {
   return "a batch of " + std::to_string(set.batch) +
          (set.shape.storage == Storage::packed_lower ? " packed triangles, n = " : " dense matrices, n = ") +
@@ -79,7 +79,7 @@ std::string systems_text(const SolveSet& set) {
 
 std::string reshape_text(std::int64_t n) { return ".reshape" + shape_text({-1, n, n}); }
 
-/// The remedy for an A of this shape, which holds no systems.
+/// Returns the remedy for an A of this shape, which holds no systems.
 std::string remedy_of_matrices(const std::vector<std::int64_t>& shape) {
   const std::size_t rank = shape.size();
   const std::int64_t last = rank > 0 ? shape.back() : 0, first = rank > 0 ? shape.front() : 0;
@@ -99,7 +99,7 @@ std::string remedy_of_matrices(const std::vector<std::int64_t>& shape) {
   return "Store square matrices, or lower triangles packed by rows.";
 }
 
-/// The remedy for right-hand sides of this shape, which do not fit the systems.
+/// Returns the remedy for right-hand sides of this shape, which do not fit the systems.
 std::string remedy_of_rhs(const std::vector<std::int64_t>& shape, const SolveSet& set) {
   const std::size_t rank = shape.size();
   const std::int64_t n = set.shape.n, first = rank > 0 ? shape.front() : 0, last = rank > 0 ? shape.back() : 0;
@@ -115,14 +115,15 @@ std::string remedy_of_rhs(const std::vector<std::int64_t>& shape, const SolveSet
 
 constexpr std::size_t bytes_of_point = 3 * sizeof(double);
 
-/// Turns triples of problems into triples in angstrom, from their origins where there are some.
+/// Converts triples of problems to angstrom, counted from their origins if there are any.
 void to_angstrom(const std::vector<ExactPlace>& origin, const std::vector<std::int64_t>& offset,
                  double unit_in_angstrom, AlignedVector<double>& triples) {
   if (!origin.empty()) return count_from(origin, offset, unit_in_angstrom, triples.data());
   for (double& value : triples) value *= unit_in_angstrom;
 }
 
-/// What the set says of `channels`, the first of which is that of the share; positions of inputs are every channel's.
+/// Returns the hash of what the set says of `channels`: their frequencies, and the positions of inputs. The first
+/// channel has index `first` in the share. The positions count for every channel.
 std::uint64_t hash_of_channels(const CorrelationSet& set, const AxisRange& channels, std::int64_t first) {
   std::uint64_t hash = 0;
   if (!set.frequency.empty())
@@ -138,14 +139,14 @@ std::string charges_text(std::int64_t charges) {
   return "position is understood as " + std::to_string(charges) + " charges: ";
 }
 
-/// Origins of lattices with their rests, or without where there are none.
+/// Returns the origins of lattices with their rounding errors. `rest` may be null.
 std::vector<ExactPlace> exact_origins(const AlignedVector<double>& origin, const double* rest) {
   std::vector<ExactPlace> places(origin.size() / 3);
   for (std::size_t i = 0; i < origin.size(); ++i) places[i / 3][i % 3] = {origin[i], rest == nullptr ? 0 : rest[i]};
   return places;
 }
 
-/// Fills `values` with copies of its first `length`.
+/// Fills `values` with copies of its first `length` elements.
 template <class Values>
 void repeat(Values& values, std::size_t length) {
   for (std::size_t i = length; i < values.size(); ++i) values[i] = values[i - length];
@@ -159,13 +160,13 @@ struct ProblemReader::Impl {
   InputFile file;
   ProblemSets sets;
   std::vector<std::string> warnings;
-  std::vector<std::string> without_unit;  ///< positions
+  std::vector<std::string> without_unit;  ///< datasets of positions
   std::vector<std::string> notes;
   std::map<std::string, ChargeSource> sources;
-  ShareStarts starts;     ///< of sets that are shares
-  bool is_newer = false;  ///< of a newer minor version, which may name what this one does not
+  ShareStarts starts;     ///< of sets that were cut to a share
+  bool is_newer = false;  ///< the file has a newer minor version, which may have names that are unknown here
 
-  /// What nobody would look at is refused: a unit under another name would be no unit.
+  /// Refuses attributes that nobody would read. A unit with a misspelt name would otherwise be ignored.
   void check_attributes(const std::string& object, const std::vector<std::string>& known) {
     for (const std::string& unknown : unknown_attributes(file, object, known)) {
       if (!is_newer) {
@@ -175,7 +176,7 @@ struct ProblemReader::Impl {
     }
   }
 
-  /// Refuses unknown attributes, and datasets that probably should be the known ones that are missing.
+  /// Refuses unknown attributes, and unknown datasets with a name like that of a missing dataset.
   void check_names(const std::string& group, const SetTable& table) {
     check_attributes(group, names_of(table.attributes));
     const std::vector<std::string> members = file.members(group), known = names_of(table.datasets);
@@ -220,7 +221,7 @@ struct ProblemReader::Impl {
     return true;
   }
 
-  /// What is wanted of a set other than x or the inverse.
+  /// Reads compute, which asks for other results than x or the inverse.
   void read_compute(const std::string& group, SpdShape& shape) const {
     const auto compute = file.string(group, "compute");
     if (!compute) return;
@@ -232,7 +233,8 @@ struct ProblemReader::Impl {
     shape.determinant_only = true;
   }
 
-  /// Whether the first numbers of A, row after row, look like dense matrices of so many rows: one, or flattened ones.
+  /// Whether the first numbers of A, row after row, look like symmetric matrices of n rows. There may be one matrix, or
+  /// several flattened matrices.
   [[nodiscard]] bool is_symmetric(const std::string& a, const SolveSet& set, std::int64_t n) const {
     const std::int64_t length = set.shape.matrix_size(), rows = std::min<std::int64_t>(set.batch, max_system_size);
     std::vector<double> values(static_cast<std::size_t>(rows * length));
@@ -249,8 +251,8 @@ struct ProblemReader::Impl {
     return true;
   }
 
-  /// Refuses what may be one dense matrix or many packed triangles, unless the set, b or the numbers tell. Numbers tell
-  /// nothing where one triangle alone is filled.
+  /// Refuses an A that may be one dense matrix or many packed triangles, unless the set, b or the numbers tell. Numbers
+  /// tell nothing if only one triangle is filled.
   void read_storage(const std::string& group, SolveSet& set, const DatasetInfo& matrices) const {
     const bool has_uplo = read_uplo(group, set);
     const std::string found = matrices.type_name + " " + shape_text(matrices.shape);
@@ -266,9 +268,9 @@ struct ProblemReader::Impl {
       throw file.error(group + "@storage",
                        "A, " + found + ", is understood as " + systems_text(set) + ": expected " + quoted(expected) +
                            ", found " + quoted(*storage),
-                       !is_known ? "Set the one that is so, or remove the attribute."
+                       !is_known ? "Set it to the storage that A has, or remove the attribute."
                        : is_packed && *storage != storage_dense
-                           ? "The attribute uplo names the other triangle: correct one of them."
+                           ? "The attribute uplo names the other triangle: correct uplo or storage."
                        : is_square ? "Store one dense matrix as " + one + "."
                                    : "Store A as its set says, or remove the attribute.");
     }
@@ -277,7 +279,7 @@ struct ProblemReader::Impl {
     if (const std::int64_t n = is_packed ? square_root(matrices.shape[1]) : 0;
         n > 1 && !is_square && !has_b && set.batch > 0 && (has_uplo || is_symmetric(group + "/A", set, n))) {
       throw file.error(group + "/A", found + " may be " + systems_text(set) + ", or dense matrices that are flattened",
-                       "Store those as A" + reshape_text(n) + ", or " + set_storage);
+                       "Store dense matrices as A" + reshape_text(n) + ", or " + set_storage);
     }
     if (!is_square || set.shape.n == 1) return;
     if (has_b) {
@@ -322,7 +324,7 @@ struct ProblemReader::Impl {
     if (file.kind(b) != ObjectKind::none) {
       if (set.shape.determinant_only) {
         throw file.error(b, "the attribute compute of its set asks for ln det A alone, which needs no right-hand side",
-                         "Remove b, or the attribute to get the solutions.");
+                         "Remove b. Or remove the attribute to get solutions.");
       }
       const DatasetInfo& rhs = file.float_dataset(b);
       if (rhs.type != matrices.type) {
@@ -349,7 +351,7 @@ struct ProblemReader::Impl {
     warn_of_unused(group, names_of(solve_set_table.datasets));
   }
 
-  /// Sizes of its own for each system, checked like offsets before anything is computed.
+  /// Opens the sizes of systems. They are checked before anything is computed, like offsets.
   void open_sizes(const std::string& group, SolveSet& set) const {
     const std::string size = group + "/size";
     set.shape.has_sizes = file.kind(size) != ObjectKind::none;
@@ -376,7 +378,8 @@ struct ProblemReader::Impl {
     warnings.insert(warnings.end(), of_particles.begin(), of_particles.end());
   }
 
-  /// x, y and z of things, of which the dataset `offset` says where each problem's begin.
+  /// Throws unless the dataset has x, y and z of things. The dataset `offset` would say where each problem's things
+  /// begin.
   void expect_triples(const std::string& dataset, const DatasetInfo& info, const std::string& thing,
                       const std::string& offset) const {
     const auto& shape = info.shape;
@@ -412,7 +415,7 @@ struct ProblemReader::Impl {
     source.charge_unit_in_e = charge_unit(file, charge).value_or(1);
   }
 
-  /// The points, where V is wanted at points; without offsets every problem has all of them.
+  /// Opens the points, if V is wanted at points. Without offsets every problem has all points.
   void open_points(PotentialSet& set, ChargeSource& source) const {
     const std::string group = set_path(set), point = group + "/points", offset = group + "/point_offset";
     const DatasetInfo& points = file.float_dataset(point);
@@ -425,7 +428,7 @@ struct ProblemReader::Impl {
                                set.has_shared_points ? total : 1, &bytes)) {
       throw file.error(point,
                        "the potentials of " + std::to_string(set.batch) + " problems at " + std::to_string(total) +
-                           " points each are more bytes than a file can hold",
+                           " points each take more bytes than a file can hold",
                        "Store fewer points, or each problem's own with point_offset.");
     }
     if (!set.has_shared_points) {
@@ -442,7 +445,8 @@ struct ProblemReader::Impl {
     for (std::int64_t p = 0; p <= set.batch; ++p) set.point_offset.push_back(p * total);
   }
 
-  /// The groups of an interaction energy, or atomic numbers: one per charge, or per particle for all frames.
+  /// Whether the set has small numbers of this name: the groups of an interaction energy, or atomic numbers. There is
+  /// one per charge, or one per particle for all frames.
   [[nodiscard]] bool has_small_numbers(const std::string& name, const ChargesOfSet& set, ChargeSource& source) const {
     if (file.kind(name) == ObjectKind::none) return false;
     expect_type_of(file, name, charge_set_table.dataset("group"), "Store it as int8.");
@@ -456,7 +460,7 @@ struct ProblemReader::Impl {
     if (source.particles) source.particles->expect_one_order(name);
   }
 
-  /// A width for each charge, or for each particle in all frames.
+  /// Opens the widths: one per charge, or one per particle for all frames.
   void open_widths(const std::string& group, ChargesOfSet& set, ChargeSource& source) const {
     const std::string width = group + "/width";
     set.has_widths = file.kind(width) != ObjectKind::none;
@@ -470,7 +474,7 @@ struct ProblemReader::Impl {
     source.width_unit_in_angstrom = length_unit(file, width).value_or(source.unit_in_angstrom);
   }
 
-  /// Charges of the set that is that group, and their groups.
+  /// Opens the charges of the set in `group`, with their groups, widths and labels.
   ChargeSource& open_source(const std::string& group, ChargesOfSet& set) {
     ChargeSource& source = sources[group];
     const auto particles = file.string(group, "particles");
@@ -516,7 +520,7 @@ struct ProblemReader::Impl {
     warn_of_unused(group, names_of(charge_set_table.datasets));
   }
 
-  /// What the samples of a signal are, and how many there are.
+  /// Finds the type of a signal's samples, and their number.
   void open_signal(const std::string& group, CorrelationSet& set) const {
     const std::string signal = group + "/signal";
     const DatasetInfo& info = file.dataset(signal);
@@ -527,7 +531,8 @@ struct ProblemReader::Impl {
     }
     if (info.form == NumberForm::complex && info.type == ElementType::float32) {
       set.type = SampleType::complex_float32;
-    } else if (info.type == ElementType::int8 && info.form != NumberForm::boolean) {  // {r, i}, or a last axis of both
+    } else if (info.type == ElementType::int8 &&
+               info.form != NumberForm::boolean) {  // {r, i}, or both along a last axis
       set.type = SampleType::complex_int8;
     } else if (info.is(ElementType::uint8)) {
       set.type = SampleType::complex_int4;
@@ -562,7 +567,7 @@ struct ProblemReader::Impl {
                        !is_packed && found.size() > (has_parts ? 4U : 3U)
                            ? "A polarisation is an input, too: merge the axes of inputs, e.g. with reshape."
                        : has_parts ? "Store real and imaginary part along a last axis."
-                                   : "Store one sample per element, of one channel as signal[None].");
+                                   : "Store one sample per element. One channel is stored as signal[None].");
     }
     set.batch = info.shape[0];
     set.times = info.shape[1];
@@ -584,9 +589,10 @@ struct ProblemReader::Impl {
     }
     set.integrate = found ? std::min(found->front(), all) : all;
     if (set.integrate > std::numeric_limits<std::int32_t>::max()) {
-      throw file.error(group + (found ? "@integrate" : "/signal"),
-                       "an integration would have " + std::to_string(set.integrate) + " samples, more than an int32",
-                       "Set integrate to fewer.");
+      throw file.error(
+          group + (found ? "@integrate" : "/signal"),
+          "an integration would have " + std::to_string(set.integrate) + " samples, more than an int32 holds",
+          "Set integrate to fewer samples.");
     }
   }
 
@@ -604,14 +610,14 @@ struct ProblemReader::Impl {
     std::int64_t bytes = bytes_of(SumType::complex_int64);
     for (const std::int64_t length : {set.integrations(), set.batch, set.baselines()}) {
       if (__builtin_mul_overflow(bytes, length, &bytes)) {
-        throw file.error(group, "its visibilities are more bytes than a file can hold", "Integrate more samples.");
+        throw file.error(group, "its visibilities take more bytes than a file can hold", "Integrate more samples.");
       }
     }
     warn_of_unused(group, names_of(correlation_set_table.datasets));
   }
 
-  /// Charges and groups of problems [first, first + count), positions in the file's unit; returns the part of the set's
-  /// hash that they have, with their labels.
+  /// Reads charges, groups and widths of problems [first, first + count). Positions stay in the file's unit. Returns
+  /// their part of the set's hash, with the part of their labels.
   template <class Block>
   std::uint64_t read_charges(const std::string& group, const ChargesOfSet& set, std::int64_t first, std::int64_t count,
                              Block& block) const {
@@ -653,7 +659,8 @@ struct ProblemReader::Impl {
     return hash;
   }
 
-  /// Of problems [first, first + count) of the labels, the first of which is that row of its set in the file.
+  /// Returns the hash of the labels of problems [first, first + count). The first of them is row `row` of the set in
+  /// the file.
   static std::uint64_t hash_labels(const ProblemLabels& labels, std::int64_t row, std::int64_t first,
                                    std::int64_t count) {
     std::uint64_t hash = 0;
@@ -667,7 +674,7 @@ struct ProblemReader::Impl {
     return hash;
   }
 
-  /// Points of problems [first, first + count), in the file's unit; returns the part of the set's hash that they have.
+  /// Reads points of problems [first, first + count), in the file's unit. Returns their part of the set's hash.
   template <class T>
   std::uint64_t read_points(const PotentialSet& set, std::int64_t first, std::int64_t count, const ShareStart& start,
                             PotentialBlock<T>& block) const {
@@ -684,8 +691,8 @@ struct ProblemReader::Impl {
     return hash_rows("points", start.problem + first, block.point_offset, bytes_of_point, block.point.data());
   }
 
-  /// Reads one number per charge: a group (as std::int64_t, in which each differs), an atomic number or a width.
-  /// Trajectories have one per place, for all frames.
+  /// Reads one number per charge: a group, an atomic number or a width. Groups are read as std::int64_t, where no two
+  /// become equal. Trajectories have one number per particle, for all frames.
   template <class Values>
   void read_one_per_charge(const std::string& name, const ChargeSource& source, const AxisRange& charges,
                            const AxisRange& frames, Values& values) const {
@@ -704,7 +711,7 @@ struct ProblemReader::Impl {
       const auto problems = file.text_or_number("/provenance", "problems");
       const auto* const name = problems ? std::get_if<std::string>(&*problems) : nullptr;
       throw Error(
-          ErrorKind::bad_input, "cannot use " + file.path(), "it is a results file, expected problems",
+          ErrorKind::bad_input, "cannot use " + file.path(), "it is a result file, expected a problem file",
           "Give the file that the results were made from" + (name != nullptr ? ", " + visible_text(*name) + "." : "."));
     }
     std::vector<std::string> kinds;
@@ -864,7 +871,7 @@ std::uint64_t ProblemReader::read(const CorrelationSet& set, SignalBlock& block)
   block.sum = set.sum();
   block.resize_signal(set.has_flags);
   std::atomic<std::uint64_t> hash{block.first_time == 0 ? hash_of_channels(set, channels, block.first) : 0};
-  // A row is a time of a channel: pieces of an integration are of some times of some channels.
+  // A row is one time of one channel. A piece of an integration has some times of some channels.
   const auto read_rows = [&](const char* name, std::int64_t bytes, auto* values) {
     impl_->file.read(group + "/" + name, {channels, times}, values, [&, name, bytes, values](auto row, auto rows) {
       const auto* const all = reinterpret_cast<const std::byte*>(values);

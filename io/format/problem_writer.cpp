@@ -17,7 +17,7 @@ struct ProblemWriter::Impl {
       throw Error(ErrorKind::usage,
                   "set " + quoted(set.name) + " has " + std::to_string(set.batch) + " problems and " +
                       std::to_string(set.offset.size()) + " offsets",
-                  "expected one more than problems", "Give where each begins and the end.");
+                  "expected one offset more than problems", "Give where each problem begins, and the end.");
     }
     if (set.has_widths) {
       throw Error(ErrorKind::usage, "set " + quoted(set.name) + " has a width for each charge",
@@ -131,7 +131,7 @@ void ProblemWriter::add(const CorrelationSet& set) {
   const std::string group = set_path(set);
   if (set.integrate > std::numeric_limits<std::int32_t>::max())
     throw Error(ErrorKind::usage, "cannot write " + group,
-                "an integration would have " + std::to_string(set.integrate) + " samples, more than an int32",
+                "an integration would have " + std::to_string(set.integrate) + " samples, more than an int32 holds",
                 "Integrate fewer (--integrate).");
   const std::vector<std::int64_t> samples{set.batch, set.times, set.inputs};
   switch (set.type) {

@@ -1,4 +1,4 @@
-// Opening checks what a set declares, reading relies on it. One file, because the two are of one set at a time.
+// Opening checks what a set declares, and reading relies on that. One file, because both work on one set at a time.
 #include "io/result_reader.hpp"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::array sample_types{SampleType::complex_float32, SampleType::complex_int8, SampleType::complex_int4};
 
-/// The version that brought names of problems, coordinates and `units`.
+/// The minor version of the format that brought names of problems, coordinates and `units`.
 constexpr std::int64_t labels_since = 5;
 
 std::string exact_text(std::int64_t number) { return std::to_string(number); }
@@ -40,9 +40,9 @@ struct ResultReader::Impl {
 
   InputFile file;
   ProblemSets sets;
-  std::int64_t minor = format_minor;  ///< version of the file's format
+  std::int64_t minor = format_minor;  ///< minor version of the file's format
 
-  /// Types, shapes and units must be those of the table.
+  /// Throws unless types, shapes and units are those of the table.
   void expect(const std::string& group, const ResultTable& table) const {
     for (const ResultRow& row : table) {
       if (row.since > minor || row.created == Created::apart) continue;
@@ -57,7 +57,7 @@ struct ResultReader::Impl {
     }
   }
 
-  /// How many numbers there are in these ranges of the first axes.
+  /// Returns how many numbers these ranges of the first axes hold.
   static std::size_t numbers_in(const std::vector<std::int64_t>& shape, std::initializer_list<AxisRange> ranges) {
     std::int64_t numbers = 1;
     for (const AxisRange& range : ranges) numbers *= range.count;
@@ -65,7 +65,7 @@ struct ResultReader::Impl {
     return static_cast<std::size_t>(numbers);
   }
 
-  /// Reads what a block has of a set's datasets; what the file lacks is left empty.
+  /// Reads a block's part of a set's datasets. Members that the file lacks are left empty.
   template <class Set, class Block>
   void read(const Set& set, Block& block) const {
     const std::string group = set_path(set);
@@ -78,7 +78,7 @@ struct ResultReader::Impl {
     });
   }
 
-  /// A text attribute that says what it must say.
+  /// Throws unless a text attribute has the expected value.
   void expect_text(const std::string& object, const std::string& attribute, const std::string& expected) const {
     const auto found = file.string(object, attribute);
     if (found == expected) return;
@@ -92,7 +92,7 @@ struct ResultReader::Impl {
     if (file.string(object, attribute)) expect_text(object, attribute, expected);
   }
 
-  /// Values along an axis that are what they must be; of those that are not, the first is said.
+  /// Throws unless values along an axis are the expected ones. The message names the first that differs.
   template <class T>
   void expect_values(const std::string& dataset, const std::vector<T>& expected, const std::vector<T>& found) const {
     const auto alike = [](const T& a, const T& b) { return a == b || (a != a && b != b); };  // a NaN may be stored
@@ -110,7 +110,7 @@ struct ResultReader::Impl {
                      "Name the file that the results were made from, or write them anew.");
   }
 
-  /// Checks a dataset of numbers.
+  /// Throws unless a dataset has the expected numbers.
   template <class T>
   void expect_stored(const std::string& dataset, const std::vector<T>& expected) const {
     std::vector<T> found;
@@ -136,7 +136,7 @@ struct ResultReader::Impl {
     if (!found.time.empty())
       expect_values(group + "/time@unit", {asked.labels.time_unit}, std::vector{found.time_unit});
   }
-  /// Units as netCDF says them, and coordinates.
+  /// Checks netCDF's attributes for units and coordinates.
   void expect_told(const std::string& group, const ResultTable& table) const {
     for (const ResultRow& row : table) {
       const std::string dataset = group + "/" + row.name;
@@ -146,7 +146,7 @@ struct ResultReader::Impl {
     }
   }
 
-  /// The type and shape that a solution or an inverse tells.
+  /// Finds the type and the shape of a set from its solutions or inverses.
   void open_answer(const std::string& group, SolveSet& set) const {
     const bool inverse = file.kind(group + "/inverse") != ObjectKind::none;
     const std::string answer = group + (inverse ? "/inverse" : "/x");
@@ -167,7 +167,7 @@ struct ResultReader::Impl {
     set.shape.nrhs = inverse ? 0 : set.rhs_is_vector ? 1 : static_cast<int>(shape[2]);
   }
 
-  /// What a set without solutions tells: the type by its numbers, n by an attribute.
+  /// Opens a set without solutions. Its numbers tell the type, and an attribute tells n.
   void open_determinants(const std::string& group, SolveSet& set) const {
     const DatasetInfo& info = file.float_dataset(group + "/rcond");
     set.type = scalar_type(info.type);
@@ -238,7 +238,7 @@ struct ResultReader::Impl {
     set.labels = read_labels(file, group, set.batch);
   }
 
-  /// An attribute that is a count.
+  /// Reads an attribute that is a count from `least` to `most`.
   [[nodiscard]] std::int64_t count(const std::string& group, const char* name, std::int64_t least,
                                    std::int64_t most) const {
     const auto found = file.integers(group, name);
@@ -267,7 +267,7 @@ struct ResultReader::Impl {
     set.batch = info.shape.empty() ? 0 : info.shape[0];
     read_correlation_attributes(file, set);
     const ResultTable table = result_table(set);
-    expect(group, {table.rbegin(), table.rend()});  // weights first: their shape has no parts
+    expect(group, {table.rbegin(), table.rend()});  // weights first: their shape has no axis of parts
   }
 
   void open(Bytes bytes) {
@@ -275,12 +275,12 @@ struct ResultReader::Impl {
     minor = check_format(file, warnings);
     if (!smallbatch::is_result_file(file)) {
       throw Error(ErrorKind::bad_input, "cannot use " + file.path(),
-                  "it is a problem file, not a results file: /provenance has no kind \"results\"",
-                  "Give the file that smallbatch run made of it.");
+                  "it is a problem file, not a result file: /provenance has no kind \"results\"",
+                  "Give the file that smallbatch run made from it.");
     }
     for_each_kind(sets, [&]<class Set>(const std::vector<Set>&) {
       file.describe(kind_path<Set>(), 2);
-      file.describe("/provenance" + kind_path<Set>(), 1);  // of /provenance itself somebody has asked
+      file.describe("/provenance" + kind_path<Set>(), 1);  // /provenance itself is described already
     });
     file.describe("/verification", 3);
     if (bytes == Bytes::compared) compare_reads(file);
@@ -441,7 +441,7 @@ void ResultReader::check_verification(const std::string& kind, const std::string
   const VerificationSummary stored = verification(kind, set);
   VerificationSummary found;
   const std::string verdict = group + "/verdict", error = group + "/error_over_bound";
-  // Before 1.3 systems of an empty set had no verdicts.
+  // Before format 1.3 a set without systems had no verdicts.
   if (batch > 0 || file.kind(verdict) != ObjectKind::none) {
     impl_->expect(group, verdict_table(kind, batch));
   }

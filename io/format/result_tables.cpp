@@ -15,7 +15,7 @@ void add_labels(ResultTable& table, const ProblemLabels& labels, const ResultAxi
     table.push_back({name, type, {problem}, unit, Created::apart});
     known += (known.empty() ? "" : " ") + std::string(name);
   };
-  // "days since ..." would be read as dates, which times of a simulation seldom are.
+  // "days since ..." would be read as dates, and times of a simulation are seldom dates.
   const bool is_of_dates = labels.time_unit.find("since") != std::string::npos;
   add("name", "strings", !labels.name.empty());
   add("step", "int64", !labels.step.empty());
@@ -75,7 +75,7 @@ ResultTable result_table(const PotentialSet& set, ScalarType computed) {
   if (!on_lattice) return table;
   for (const char* place : {"origin", "spacing"})
     table.push_back({place, "float64", {problem, axis}, "angstrom", Created::apart});
-  for (const ResultAxis& along : {x, y, z})  // only where lattices are one
+  for (const ResultAxis& along : {x, y, z})  // absent unless all problems have one lattice
     table.push_back({along.name, "float64", {along}, "angstrom", Created::apart});
   return table;
 }

@@ -1,5 +1,5 @@
-// Datasets of a result file's sets: one table for each kind of set, whose rows are those of io/FORMAT.md. Creating,
-// writing, reading and checking follow from the rows. A test compares them with FORMAT.md. Private to io/.
+// Tables of the datasets in a result file: one table for each kind of set. The rows are those of io/FORMAT.md.
+// Creating, writing, reading and checking follow from the rows. A test compares them with FORMAT.md. Private to io/.
 #pragma once
 
 #include <array>
@@ -29,14 +29,14 @@ struct ResultAxis {
 
 struct ResultRow {
   std::string name;
-  std::string type;  ///< as DatasetInfo says it
+  std::string type;  ///< as DatasetInfo names it
   std::vector<ResultAxis> axes;
-  // NOLINTBEGIN(readability-redundant-member-init): g++ misses them where only the first members are given
-  std::string unit = {};  ///< empty: it has none
+  // NOLINTBEGIN(readability-redundant-member-init): g++ warns if they are absent and only the first members are given
+  std::string unit = {};  ///< empty: none
   Created created = Created::empty;
   std::string coordinates = {};  ///< the attribute of that name
   // NOLINTEND(readability-redundant-member-init)
-  int since = 0;  ///< files have it from this minor version of their format on
+  int since = 0;  ///< the minor version of the format that brought it
 };
 
 /// Rows of a set's datasets. x, y and z may be absent from the file.
@@ -46,12 +46,12 @@ ResultTable result_table(const PotentialSet& set, ScalarType computed);
 inline ResultTable result_table(const PotentialSet& set) { return result_table(set, set.type); }
 ResultTable result_table(const PairEnergySet& set);
 ResultTable result_table(const CorrelationSet& set);
-/// The table of /verification/<kind>/<set>.
+/// Returns the table of /verification/<kind>/<set>.
 ResultTable verdict_table(const std::string& kind, std::int64_t batch);
 
-/// The row of that name, or nothing.
+/// Returns the row of that name, or null.
 const ResultRow* find_row(const ResultTable& table, std::string_view name);
-/// Lengths of the row's axes. A complex number counts as one element.
+/// Returns the lengths of the row's axes. A complex number counts as one element.
 std::vector<std::int64_t> shape_of(const ResultRow& row);
 
 inline constexpr std::array<std::pair<const char*, std::vector<double> PotentialStatistics::*>, 3> statistics_of_v{
@@ -59,8 +59,8 @@ inline constexpr std::array<std::pair<const char*, std::vector<double> Potential
      {"V_max", &PotentialStatistics::highest},
      {"V_mean", &PotentialStatistics::mean}}};
 
-/// Calls visit(name, ranges of the first axes, numbers) for each dataset of a block. A const block is being written, a
-/// mutable one is being read.
+/// Calls visit(name, ranges of the first axes, numbers) for each dataset of a block. A const block is being written,
+/// and a mutable block is being read.
 template <class Block, class Visit>
 void for_each_part(const SolveSet& set, Block& block, const ShareStart& start, const Visit& visit) {
   const AxisRange systems{start.problem + block.first, block.count};
@@ -81,7 +81,8 @@ void for_each_part(const PotentialSet& set, Block& block, const ShareStart& star
   visit_targets("V", block.potential);
   visit_targets("E", block.field);
   visit("info", {problems}, block.info);
-  if (!std::is_const_v<Block> || block.first_plane == 0) visit("energy", {problems}, block.energy);  // written once
+  if (!std::is_const_v<Block> || block.first_plane == 0)
+    visit("energy", {problems}, block.energy);  // the energy is written once
 }
 template <class Block, class Visit>
 void for_each_part(const PairEnergySet& set, Block& block, const ShareStart& start, const Visit& visit) {

@@ -1,7 +1,7 @@
-// Answers mirror the names of the problems. The first lattice set is also VTKHDF ImageData: the same bytes under a
-// second name, one time step per problem, so that ParaView opens the file as it is. Every axis of every dataset has a
-// name, and units are said as netCDF says them, too (`units`), so that xarray opens it as it is. One file, because each
-// kind of set takes a few lines.
+// Sets of results have the names of the sets of problems. The first lattice set is also VTKHDF ImageData: the same
+// bytes under a second name, with one time step per problem. ParaView therefore opens the file as it is. Every axis of
+// every dataset has a name, and units are also given in netCDF's attribute `units`. xarray therefore opens the file as
+// it is. One file, because each kind of set takes a few lines.
 #include "io/result_writer.hpp"
 
 #include <algorithm>
@@ -24,9 +24,9 @@ struct ResultWriter::Impl {
   Hdf5Output file;
   bool has_vtkhdf = false;
   ShareStarts starts;
-  std::string path;  ///< the latest: its memory serves very many sets
+  std::string path;  ///< the path that was made last; its memory is reused
 
-  /// What is in a group, until the next call.
+  /// Returns the path of a member of a group, valid until the next call.
   const std::string& in(const std::string& group, std::string_view name) {
     path.assign(group).append("/").append(name);
     return path;
@@ -37,7 +37,7 @@ struct ResultWriter::Impl {
     file.attribute(dataset, "units", unit);
   }
 
-  /// Numbers along an axis of that name.
+  /// Adds the coordinates along an axis, which has the name of the dataset.
   template <class T>
   void add_coordinates(const std::string& dataset, const std::vector<T>& values, const std::string& unit) {
     file.create(dataset, element_type_of<T>, {static_cast<std::int64_t>(values.size())});
@@ -45,7 +45,7 @@ struct ResultWriter::Impl {
     set_unit(dataset, unit);
   }
 
-  /// Creates the datasets. Names all axes, except of datasets that are their own axis.
+  /// Creates the datasets of a table and names their axes. A dataset with the name of its only axis needs no names.
   void add(const std::string& group, const ResultTable& table) {
     static const std::map<std::string_view, ElementType> types{{"int8", ElementType::int8},
                                                                {"int32", ElementType::int32},
@@ -69,7 +69,7 @@ struct ResultWriter::Impl {
     }
   }
 
-  /// Numbers the problems, and says as netCDF does which units and coordinates there are.
+  /// Writes the indices of the problems, and netCDF's attributes `units` and `coordinates`.
   void add_labels(const std::string& group, const ResultTable& table) {
     if (const ResultRow* const row = find_row(table, "problem")) {
       std::vector<std::int64_t> problem(static_cast<std::size_t>(row->axes[0].length));
@@ -129,7 +129,7 @@ void ResultWriter::add(const SolveSet& set) {
   // The bytes of the file depend on this order.
   const auto numbers = std::ranges::find(table, "rcond", &ResultRow::name);
   impl_->add(group, {table.begin(), numbers});
-  if (set.shape.determinant_only) {  // no dataset tells n
+  if (set.shape.determinant_only) {  // n follows from no dataset
     impl_->file.attribute(group, "compute", compute_log_determinant);
     impl_->file.attribute(group, "n", std::int64_t{set.shape.n});
   }

@@ -30,7 +30,8 @@ SetTable with(SetTable table, const SetTable& more) {
 template <class Row>
 const Row& find(const std::vector<Row>& rows, std::string_view name) {
   const auto found = std::ranges::find(rows, name, &Row::name);
-  if (found == rows.end()) throw Error(ErrorKind::internal, "no set has " + std::string(name), "", "");
+  if (found == rows.end())
+    throw Error(ErrorKind::internal, "no table has a row " + std::string(name) + ". Please report this.");
   return *found;
 }
 

@@ -9,12 +9,12 @@
 namespace smallbatch {
 namespace {
 
-/// The first `index` of `count` equal parts of `total`, rounded down; no product leaves the range.
+/// Returns the sum of the first `index` of `count` equal parts of `total`, rounded down. No product overflows.
 std::int64_t before(std::int64_t total, std::int64_t index, std::int64_t count) {
   return total / count * index + total % count * index / count;
 }
 
-/// Pairs of charge and target of all problems before each, and of all.
+/// Returns the pairs of charge and target in all problems before each problem, and in all problems.
 std::vector<double> pairs_before(const ChargesOfSet& set,
                                  const std::function<std::int64_t(std::int64_t)>& targets_before) {
   std::vector<double> pairs{0};
@@ -22,22 +22,22 @@ std::vector<double> pairs_before(const ChargesOfSet& set,
     const auto i = static_cast<std::size_t>(p);
     const auto charges = static_cast<double>(set.offset[i + 1] - set.offset[i]);
     const auto targets = static_cast<double>(targets_before(p + 1) - targets_before(p));
-    pairs.push_back(pairs.back() + targets * (charges + 1));  // a target without charges is written, too
+    pairs.push_back(pairs.back() + targets * (charges + 1));  // + 1: a target without charges is written, too
   }
   return pairs;
 }
 
-/// Of a share: where so much of the pairs has gone before.
+/// Returns the first problem of share `index`. The pairs before it are at most index / count of all pairs.
 std::int64_t first_problem(const std::vector<double>& pairs, int index, int count) {
   const auto batch = static_cast<std::int64_t>(pairs.size()) - 1;
-  if (index == 0) return 0;  // also of problems without pairs
+  if (index == 0) return 0;  // the first share also gets leading problems without pairs
   if (index == count) return batch;
   if (pairs.back() == 0) return before(batch, index, count);
   const double wanted = pairs.back() * index / count;
   return std::upper_bound(pairs.begin() + 1, pairs.end(), wanted) - (pairs.begin() + 1);
 }
 
-/// The first of a share's problems, and the first after them.
+/// Returns the first problem of a share, and the first problem after the share.
 std::pair<std::int64_t, std::int64_t> problems_of(const ChargesOfSet& set, const Share& share,
                                                   const std::function<std::int64_t(std::int64_t)>& targets_before) {
   const std::vector<double> pairs = pairs_before(set, targets_before);

@@ -1,5 +1,4 @@
-// Upper triangles of files. Everything within reads lower ones (core/systems.hpp), so readers and writers exchange
-// them.
+// Converts between the upper triangles in files and the lower triangles that all other code reads (core/systems.hpp).
 #pragma once
 
 #include <cstdint>
@@ -11,7 +10,7 @@ namespace smallbatch {
 /// The triangle that matrices hold before the exchange.
 enum class TrianglesFrom { upper, lower };
 
-/// Exchanges the triangles of `count` matrices in place. Dense matrices become their transposes; packed triangles stay
+/// Exchanges the triangles of `count` matrices in place. Dense matrices become their transposes. Packed triangles stay
 /// packed by rows.
 template <class T>
 void exchange_triangles(const SpdShape& shape, TrianglesFrom from, std::int64_t count, T* a);

@@ -1,4 +1,4 @@
-// What ParaView opens: /VTKHDF of a result file. Private to io/.
+// Writes /VTKHDF of a result file, which ParaView opens. Private to io/.
 #pragma once
 
 #include "io/hdf5/output.hpp"
@@ -6,15 +6,15 @@
 
 namespace smallbatch {
 
-/// Whether the set has problems, and all of them one lattice.
+/// Whether the set has problems, and all of them have the same lattice.
 bool has_one_lattice(const PotentialSet& set);
 
-/// Where its points lie along an axis then: 0 for x.
+/// Returns the coordinates of that lattice's points along an axis: 0 for x.
 std::vector<double> places_along(const PotentialSet& set, std::size_t axis);
 
-/// /VTKHDF as https://docs.vtk.org/en/latest/vtk_file_formats/vtkhdf_file_format has it: a time series where there are
-/// several problems on one lattice, else the first problem alone, because a series has one geometry (and VTK takes a
-/// series of one step for a static image, whose array has no time axis).
+/// Writes /VTKHDF. Several problems on one lattice are a time series. Otherwise only the first problem is shown,
+/// because a series has one geometry. A single problem is no series: VTK takes a series of one step for a static image,
+/// and expects no time axis. Format: https://docs.vtk.org/en/latest/vtk_file_formats/vtkhdf_file_format
 void write_vtkhdf(Hdf5Output& file, const PotentialSet& set);
 
 }  // namespace smallbatch

@@ -646,7 +646,7 @@ TEST_F(RefusedFile, one_whose_writer_was_killed) {
 TEST_F(RefusedFile, problems_and_results_are_told_apart) {
   testing::write_good_problems(path("p.h5"));
   EXPECT_FALSE(is_result_file(path("p.h5")));
-  expect_error(ErrorKind::bad_input, {"p.h5", "a problem file, not a results file", "smallbatch run"},
+  expect_error(ErrorKind::bad_input, {"p.h5", "a problem file, not a result file", "smallbatch run"},
                [&] { ResultReader{path("p.h5")}; });
   {
     RawHdf5 file(path("p.h5"), RawHdf5::Mode::change);
@@ -654,13 +654,13 @@ TEST_F(RefusedFile, problems_and_results_are_told_apart) {
     file.attribute("/provenance", "kind", "results");
   }
   EXPECT_TRUE(is_result_file(path("p.h5")));
-  expect_error(ErrorKind::bad_input, {"p.h5", "results file, expected problems", "were made from."},
+  expect_error(ErrorKind::bad_input, {"p.h5", "result file, expected a problem file", "were made from."},
                [&] { ProblemReader{path("p.h5")}; });
   {
     RawHdf5 file(path("p.h5"), RawHdf5::Mode::change);
     file.attribute("/provenance", "problems", "runs/ions.h5");
   }
-  expect_error(ErrorKind::bad_input, {"p.h5", "results file", "were made from, runs/ions.h5."},
+  expect_error(ErrorKind::bad_input, {"p.h5", "result file", "were made from, runs/ions.h5."},
                [&] { ProblemReader{path("p.h5")}; });
   expect_error(ErrorKind::missing_file, {"absent.h5"}, [&] { (void)is_result_file(path("absent.h5")); });
 }
