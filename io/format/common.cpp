@@ -102,7 +102,7 @@ void check_unit_factor(const InputFile& file, const std::string& group, const Ch
   throw file.error(
       group + (by_temperature ? "@temperature" : "@dielectric"),
       "expected a factor of V's unit that is a normal float64, found " +
-          text_of(by_temperature ? factor : factor / set.dielectric) + " for " +
+          text_of(by_temperature ? factor : factor / set.dielectric) + " with " +
           text_of(by_temperature ? set.temperature : set.dielectric),
       by_temperature ? "Set the temperature in kelvin." : "Set the relative permittivity; 1 is the vacuum.");
 }
@@ -300,7 +300,7 @@ void read_charge_lengths(const InputFile& file, const std::string& group, Charge
     return angstrom + 0.0;  // turns -0 into 0
   };
   const std::string with_square = "a length from " + text_of(least_softening) + " to " + text_of(largest_softening) +
-                                  " angstrom, with a square that is a normal float64";
+                                  " angstrom, so that its square is a normal float64";
   set.softening = length("softening", is_softening, with_square);
   set.cutoff = length("cutoff", is_finite, "a length that is a float64 in angstrom");
   set.screening_length = length("screening_length", is_screening_length, with_square);

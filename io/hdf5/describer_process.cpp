@@ -185,7 +185,7 @@ auto DescriberProcess::understood(Read&& read) {
     return read();
   } catch (const Nonsense&) {
     child_.end();
-    throw error("what the HDF5 library reads from it makes no sense");
+    throw error("the HDF5 library described it in a way that makes no sense");
   }
 }
 

@@ -494,10 +494,8 @@ void InputFile::read_integers(const std::string& object, std::initializer_list<A
   const ArrayView<std::int64_t> all(values, static_cast<std::size_t>(total));
   const auto beyond = std::find_if(all.begin(), all.end(), [](std::int64_t value) { return value < 0; });
   if (beyond == all.end()) return;
-  throw error(
-      object,
-      "expected integers up to 9223372036854775807, found " + std::to_string(static_cast<std::uint64_t>(*beyond)),
-      "Store smaller numbers.");
+  throw error(object, "expected integers that fit int64, found " + std::to_string(static_cast<std::uint64_t>(*beyond)),
+              "Store smaller numbers.");
 }
 
 template <class T>
@@ -641,7 +639,7 @@ std::string short_enough(const std::string& text) {
 void expect_range(std::int64_t first, std::int64_t count, std::int64_t batch, const std::string& set) {
   if (first >= 0 && count >= 0 && first <= batch && count <= batch - first) return;
   throw Error(ErrorKind::usage, "cannot read a range of set " + quoted(set),
-              "asked for " + std::to_string(count) + " from index " + std::to_string(first) + ", it has " +
+              "asked for " + std::to_string(count) + " from index " + std::to_string(first) + ", there are " +
                   std::to_string(batch),
               "Ask for a range within it.");
 }

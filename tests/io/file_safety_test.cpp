@@ -228,8 +228,8 @@ TEST_F(FileSafety, writing_outside_of_a_set_is_refused) {
 TEST_F(FileSafety, a_set_is_added_once) {
   const auto refuse_second = [&](auto&& writer, auto&& add) {
     add(writer);
-    expect_error(ErrorKind::usage, {"/solve/s/", "there already"}, [&] { add(writer); });
-    expect_error(ErrorKind::usage, {"there already"}, [&] { writer.commit(); });
+    expect_error(ErrorKind::usage, {"/solve/s/", "exists already"}, [&] { add(writer); });
+    expect_error(ErrorKind::usage, {"exists already"}, [&] { writer.commit(); });
   };
   refuse_second(ProblemWriter(path("p.h5"), false), [](ProblemWriter& writer) { write_small_set(writer); });
   refuse_second(ResultWriter(path("r.h5"), false), [](ResultWriter& writer) { writer.add(small_set); });

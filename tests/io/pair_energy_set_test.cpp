@@ -62,7 +62,8 @@ TEST_F(PairEnergyProblem, charges_and_groups_come_in_angstrom_and_e) {
   ASSERT_EQ(block.position.size(), 6U);
   EXPECT_DOUBLE_EQ(block.position[0], 10 * (0.5 + 9 * 0.25));
   EXPECT_EQ(block.width, (AlignedVector<double>{40, 50}));
-  expect_error(ErrorKind::usage, {"\"e\"", "2 problems"}, [&] { reader.read(set, 1, 2, block); });
+  expect_error(ErrorKind::usage, {"\"e\"", "asked for 2 from index 1, there are 2"},
+               [&] { reader.read(set, 1, 2, block); });
 }
 
 TEST_F(PairEnergyProblem, without_groups_all_pairs_meet_and_without_offset_there_is_one_problem) {

@@ -225,7 +225,7 @@ TEST_F(ResultFile, potentials_come_back) {
   EXPECT_EQ(block.info, (std::vector<std::int32_t>{11, 12}));
   EXPECT_EQ(reader.read_potential(found, 2, 4, 1), counted<double>(12, 120 + 48));
   EXPECT_EQ(reader.read_potential_rows(found, 2, 4, 1, 2), counted<double>(8, 120 + 48 + 4));
-  expect_error(ErrorKind::usage, {"3 problems"}, [&] { (void)reader.read_potential(found, 3, 0, 1); });
+  expect_error(ErrorKind::usage, {"there are 3"}, [&] { (void)reader.read_potential(found, 3, 0, 1); });
   PotentialBlock<double> wrong;
   expect_error(ErrorKind::usage, {"float32", "float64"}, [&] { reader.read(found, wrong); });
 }

@@ -133,9 +133,9 @@ TEST(DescriberProcess, one_that_crashes_is_told_with_its_signal) {
 }
 
 TEST(DescriberProcess, one_that_ends_is_told) {
-  expect_refused("ended before", [](int) {});
-  expect_refused("ended before", [](int) { ::_exit(0); });
-  expect_refused("ended before", [](int) { throw 1; });
+  expect_refused("stopped before", [](int) {});
+  expect_refused("stopped before", [](int) { ::_exit(0); });
+  expect_refused("stopped before", [](int) { throw 1; });
   expect_error(ErrorKind::bad_input, {"needed more than 1024 MiB of memory"}, [] {
     const auto want_much = [](int) {
       const std::string much(std::size_t{600} << 20, 'x');
@@ -151,7 +151,7 @@ TEST(DescriberProcess, a_system_that_is_short_of_memory_is_no_fault_of_the_file)
   };
   expect_short("memory does not suffice", [](int) { throw std::bad_alloc(); });
   expect_short("was killed", [](int) { ::raise(SIGKILL); });
-  expect_short("talked to", [](int) { throw std::system_error(ENOBUFS, std::generic_category()); });
+  expect_short("connection", [](int) { throw std::system_error(ENOBUFS, std::generic_category()); });
 }
 
 TEST(DescriberProcess, one_that_computes_without_end_is_ended) {
@@ -240,7 +240,7 @@ TEST(DescriberProcess, what_makes_no_sense_is_refused) {
   const std::string good = message_of(a_group());
   for (const std::uint64_t count : {~std::uint64_t{0}, std::uint64_t{1} << 40}) {
     const std::string wrong = with_number(good, 4, count);  // of attributes
-    expect_refused("ended before", [&](int socket) {
+    expect_refused("stopped before", [&](int socket) {
       send_text(socket, std::string("\1\0", 2));
       wait_for_request(socket);
       send_text(socket, wrong);
