@@ -148,8 +148,8 @@ std::string fish(const CommandDescription& program) {
       script << "complete -c " << program.name << " -n " << in_quotes(condition) << " -a " << inner.name << " -d "
              << in_quotes(inner.help) << "\n";
     if (!command->commands.empty() && command != &program) continue;
-    const std::string when =
-        command == &program ? "" : " -n " + in_quotes(condition);  // options of the program belong to all commands
+    // Options of the program belong to all commands.
+    const std::string when = command == &program ? "" : " -n " + in_quotes(condition);
     for (const OptionDescription& option : command->options) {
       script << "complete -c " << program.name << when;
       if (!option.is_positional)

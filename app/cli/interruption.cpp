@@ -178,8 +178,7 @@ void stop_if_interrupted() {
 
 void end_soon_with(const LastWords& words) {
   static std::mutex mutex;
-  static auto& all =
-      *new std::deque<ReadyWords>;  // never freed: until the process ends, a handler may read any of them
+  static auto& all = *new std::deque<ReadyWords>;  // never freed, because a handler may read any of them
   const std::lock_guard lock(mutex);
   ReadyWords& ready = all.emplace_back();
   for (std::size_t k = 0; k < ending_signals.size(); ++k) {

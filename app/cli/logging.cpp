@@ -48,8 +48,8 @@ std::shared_ptr<spdlog::sinks::sink> open_log_file(const std::string& path) {
   if (is_hdf5(path))
     throw Error(ErrorKind::usage, "the log file cannot be " + path, "it is an HDF5 file, and would be damaged",
                 "Name another one.");
-  const std::filesystem::path folder =
-      std::filesystem::path(path).parent_path();  // checked here because spdlog would create the folder
+  // The folder is checked here because spdlog would create it.
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   const Error cannot(ErrorKind::output, "cannot write the log file " + path,
                      "its folder is not there, or may not be written", "Name another one.");
   if (!folder.empty() && !std::filesystem::is_directory(folder, unknown)) throw cannot;

@@ -1,5 +1,5 @@
-// The command line. Everything is in one file because, read from top to bottom, it is the help. Each command is a
-// class, and each option is declared in one place, with the functions of app/cli/command_declaration.hpp.
+// The command line. One file, because read from top to bottom it is the help. Each command is a class. Each option is
+// declared in one place, with the functions of app/cli/command_declaration.hpp.
 #include "app/cli/options.hpp"
 
 #include <CLI/CLI.hpp>

@@ -1,5 +1,5 @@
-// Merges the result files of all shares into the file that one run of everything would have written. It is one file
-// because each kind of set goes through all its steps.
+// Merges the result files of all shares into the file that one run of everything would have written. One file, because
+// each kind of set goes through all its steps.
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
 

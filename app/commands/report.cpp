@@ -1,6 +1,6 @@
 // Makes the page about a result file. The page shows a limited number of sets. The problems of these sets are read some
 // at a time, and those of other sets are only counted. So neither memory nor the page grows with the file. The page
-// says how much it leaves out. It is one file because, read from top to bottom, it is the page.
+// says how much it leaves out. One file, because read from top to bottom it is the page.
 #include <spdlog/spdlog.h>
 
 #include <algorithm>

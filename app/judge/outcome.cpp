@@ -1,4 +1,4 @@
-// The outcome of a set: counted block by block, added up over shares, read from a file, put into words. It is one file
+// The outcome of a set: counted block by block, added up over shares, read from a file, put into words. One file,
 // because each member of SetOutcome goes through all these steps.
 #include "app/judge/outcome.hpp"
 

@@ -36,8 +36,7 @@ std::optional<Histogram> Magnitudes::histogram(const std::string& title, const s
   const auto found = std::find_if(counts_.begin(), counts_.end(), is_used);
   if (found == counts_.end()) return std::nullopt;
   auto first = found - counts_.begin();
-  auto last =
-      counts_.rend() - std::find_if(counts_.rbegin(), counts_.rend(), is_used);  // one past the last bin that is used
+  auto last = counts_.rend() - std::find_if(counts_.rbegin(), counts_.rend(), is_used);  // one past the last used bin
   constexpr std::int64_t most_bins = 40;
   const std::int64_t together = (last - first + most_bins - 1) / most_bins;  // bins to a bar
   // Shows at least a power of ten, in whole bars.

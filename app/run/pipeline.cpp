@@ -1,5 +1,5 @@
-// A run, from opening its files to giving its results their name. It is one file because each step uses what the step
-// before has made.
+// A run, from opening its files to giving its results their name. One file, because each step uses what the step before
+// has made.
 #include "app/run/pipeline.hpp"
 #include "app/cli/option_texts.hpp"
 #include "app/run/decision.hpp"

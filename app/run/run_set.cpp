@@ -191,8 +191,7 @@ struct SystemsOfSet : KindOfSet<SolveSet, SpdBlock<T>, SolveTally<T>> {
                                 s,
                                 {s, r.options.spd.pivot_floor, r.plan.on_gpus ? spd_rcond_overestimate : 1,
                                  verify_mode_of(r.plan, s), r.options.threads},
-                                s.chunk_bytes > 0} {
-  }  // a single reader keeps a chunk that lies in two blocks for the second block
+                                s.chunk_bytes > 0} {}  // one reader decodes a chunk of two blocks only once
   void compute(SpdBlock<T>& block, std::size_t computer) const {
     this->run.computers.solvers[computer]->solve(block.batch(), block.solution());
   }
