@@ -52,7 +52,7 @@ ExitCode print(const std::string& text) {
 class OutputStands : public Error {
  public:
   OutputStands(const std::string& file, const Error& error)
-      : Error(error.kind(), file + " is written and whole, but " + error.what()) {}
+      : Error(error.kind(), file + " is complete, but " + error.what()) {}
 };
 
 /// Prints what is said about a written file. The file is complete, so the command succeeds even if nobody can read the
@@ -63,7 +63,7 @@ ExitCode print_about(const std::string& file, bool json, const std::string& text
     return print(text);
   } catch (const Error& unheard) {
     if (json) throw OutputStands(file, unheard);
-    spdlog::warn("{} is written and whole; {}", file, unheard.what());
+    spdlog::warn("{} is complete; {}", file, unheard.what());
   }
   return ExitCode::verified;
 }
@@ -130,7 +130,7 @@ struct Execute {
 const char* option_for(const Error& error) {
   switch (error.kind()) {
     case ErrorKind::no_device:
-      return " --device cpu does, or --device auto, which takes a GPU only where there is one.";
+      return " Write --device cpu, or --device auto, which uses a GPU only if there is one.";
     case ErrorKind::output_exists:
       return " --overwrite replaces it.";
     default:
@@ -229,8 +229,8 @@ ExitCode with_output(const std::string& output, Work&& work) {
   } catch (const std::bad_alloc&) {
     if (!stands()) throw;
     offer_resumption({});
-    throw Error(ErrorKind::out_of_memory, output + " is written and whole",
-                "but the memory does not suffice for the rest", "Run info to see what it holds.");
+    throw Error(ErrorKind::out_of_memory, output + " is complete",
+                "but there was not enough memory for the rest of the command", "Run info to see what it holds.");
   }
 }
 
@@ -306,8 +306,8 @@ ExitCode execute(int argc, const char* const* argv, const Words& words) {
     return refuse_for_memory(words);
   } catch (const std::exception& error) {
     return refuse(ErrorKind::internal,
-                  "something went wrong that should not (" + std::string(error.what()) +
-                      "). Please report it with the command and the file.",
+                  "an internal error occurred (" + std::string(error.what()) +
+                      "). Please report it, with the command and the file.",
                   words);
   }
 }

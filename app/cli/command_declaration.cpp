@@ -30,7 +30,8 @@ AnyCommand Command::finish() {
 }
 
 void Command::threads(unsigned& count) {
-  number("--threads", count, {0U, 4096U}, "CPU threads; 0: OMP_NUM_THREADS, SLURM_CPUS_PER_TASK, or one per core", "4");
+  number("--threads", count, {0U, 4096U},
+         "CPU threads; 0: as OMP_NUM_THREADS or SLURM_CPUS_PER_TASK says, else one per core", "4");
   second_look([&count] {
     if (count == 0) count = threads_of_environment();
   });
@@ -38,14 +39,14 @@ void Command::threads(unsigned& count) {
 
 void Command::instruction_set(InstructionSet& set) {
   choice("--instruction-set", set, choices_of(instruction_set_names(), parse_instruction_set),
-         "What the CPU computes with")
+         "Instruction set of the CPU kernels")
       ->envname("SMALLBATCH_INSTRUCTION_SET");
 }
 
 void Command::fail_on(FailOn& value) {
   choice("--fail-on", value,
          {{"errors", FailOn::errors}, {"disagreement", FailOn::disagreement}, {"none", FailOn::none}},
-         "Exit code 1 where systems failed or disagree with the referee; where they disagree; never");
+         "Exit with code 1 after failures or disagreements with the referee, only after disagreements, or never");
 }
 
 std::string_view Command::synonym_of(std::string_view word) {

@@ -87,8 +87,10 @@ class Command {
   void flag(const std::string& name, bool& value, const std::string& help) {
     app_->add_flag(name, value, help)->group(heading_);
   }
-  void overwrite_flag(bool& value) { flag("--overwrite", value, "Replace the output where it exists"); }
-  void json_flag(bool& value) { flag("--json", value, "The summary on stdout as JSON, or {\"error\": ...}"); }
+  void overwrite_flag(bool& value) { flag("--overwrite", value, "Replace the output if it exists"); }
+  void json_flag(bool& value) {
+    flag("--json", value, "Print the summary as JSON on stdout, or an error as {\"error\": ...}");
+  }
 
   /// Declares an option that CLI11 stores as text. `use` parses the text after the whole command line has been read.
   template <class Use>

@@ -25,21 +25,21 @@ enum class ExitCode : int {
 
 /// Meanings in the words of the help and the man page.
 inline constexpr std::array<std::pair<ExitCode, const char*>, 11> exit_code_meanings{
-    {{ExitCode::verified, "done, and what was verified agrees"},
+    {{ExitCode::verified, "done; everything that was verified agrees"},
      {ExitCode::not_all_right, "results written, but some systems failed or disagreed with the referee (--fail-on)"},
-     {ExitCode::usage, "the call makes no sense"},
+     {ExitCode::usage, "the command line is wrong"},
      {ExitCode::bad_input, "an input file cannot be used"},
-     {ExitCode::missing_file, "an input file is missing, or the disk cannot read it"},
-     {ExitCode::no_device, "the GPU that was named is not there"},
-     {ExitCode::out_of_memory, "memory, threads or processes do not suffice"},
-     {ExitCode::output, "the output exists, or cannot be written"},
+     {ExitCode::missing_file, "an input file is missing, or cannot be read from the disk"},
+     {ExitCode::no_device, "a GPU that was asked for is not there"},
+     {ExitCode::out_of_memory, "there is not enough memory, or the system refuses threads or processes"},
+     {ExitCode::output, "the output exists already, or cannot be written"},
      {ExitCode::device_lost, "a GPU failed while it computed"},
-     {ExitCode::internal, "a bug"},
-     {ExitCode::interrupted, "and the number of the signal that stopped it: Ctrl-C 130, SIGTERM 143"}}};
+     {ExitCode::internal, "an internal error (a bug)"},
+     {ExitCode::interrupted, "plus the number of the signal that stopped it: Ctrl-C 130, SIGTERM 143"}}};
 
 /// Exit codes in one line, for the help of each command.
 inline constexpr const char* words_on_exit_codes =
-    "Exit codes: 0 all right; 1 written, but not all right; others: an error (smallbatch --help lists them)";
+    "Exit codes: 0 success; 1 results written, but some failed or disagree; others: an error (see smallbatch --help)";
 
 /// Returns the exit code of an error. `signal` is the signal that interrupted the command.
 constexpr ExitCode exit_code_of(ErrorKind kind, int signal = SIGINT) {

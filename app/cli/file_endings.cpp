@@ -15,21 +15,21 @@ struct Ending {
       to_read;  ///< what to do instead, for a user who wants to write or has such a file; may be empty
 };
 
-constexpr std::string_view exported = "smallbatch export makes that of a result file.";
-constexpr std::string_view in_paraview = "ParaView opens result files by themselves, if they are called x.vtkhdf.";
-constexpr std::string_view imported = "smallbatch import makes a problem file of it.";
-constexpr std::string_view with_charges = "pdb2pqr gives it charges, and smallbatch import takes the PQR file.";
+constexpr std::string_view exported = "smallbatch export makes it from a result file.";
+constexpr std::string_view in_paraview = "ParaView opens a result file directly if its name ends in .vtkhdf.";
+constexpr std::string_view imported = "smallbatch import makes a problem file from it.";
+constexpr std::string_view with_charges = "Add charges with pdb2pqr, then use smallbatch import with the PQR file.";
 constexpr std::string_view only_pqr = "smallbatch import takes molecules with charges as PQR files.";
-constexpr std::string_view by_h5py = "io/FORMAT.md says how h5py makes a problem file of arrays.";
+constexpr std::string_view by_h5py = "io/FORMAT.md shows how to make a problem file from arrays with h5py.";
 constexpr std::array<Ending, 24> endings{{
     {".dx", "an OpenDX map", exported, ""},
     {".cube", "a Gaussian cube", exported, ""},
     {".png", "a picture", exported, ""},
-    {".uvh5", "UVH5", exported, "smallbatch import makes a result file of it."},
+    {".uvh5", "UVH5", exported, "smallbatch import makes a result file from it."},
     {".vtk", "a VTK file", in_paraview, ""},
     {".vti", "a VTK image", in_paraview, ""},
     {".vtu", "a VTK grid", in_paraview, ""},
-    {".html", "a page", "smallbatch report makes that of a result file.", ""},
+    {".html", "a page", "smallbatch report makes it from a result file.", ""},
     {".svg", "a picture", "", ""},
     {".pdf", "a page", "", ""},
     {".json", "JSON", "With --json, run prints its summary to stdout.", ""},
@@ -45,7 +45,7 @@ constexpr std::array<Ending, 24> endings{{
     {".xyz", "a molecule", "", only_pqr},
     {".mol2", "a molecule", "", only_pqr},
     {".sdf", "a molecule", "", only_pqr},
-    {".gz", "a packed file", "", "gunzip unpacks it."},
+    {".gz", "a compressed file", "", "Unpack it with gunzip."},
 }};
 
 /// Returns the known ending of `path`, or null.
@@ -64,35 +64,34 @@ const Ending* ending_of(const std::string& path) {
 
 void check_hdf5_output(const std::string& path) {
   if (path == "-")
-    refuse("HDF5 cannot be written to stdout", "it is written in several places, and stdout has one", "Name a file.");
+    refuse("HDF5 cannot be written to stdout", "HDF5 is not written from beginning to end", "Name a file.");
   if (const Ending* const other = ending_of(path))
     refuse("the output cannot be " + path,
-           "it is HDF5, and " + std::string(other->ending) + " promises " + std::string(other->promises),
-           other->to_write.empty() ? "Let its name end in .h5." : other->to_write);
+           "it would be HDF5, but " + std::string(other->ending) + " means " + std::string(other->promises),
+           other->to_write.empty() ? "Choose a name that ends in .h5." : other->to_write);
 }
 
 void check_hdf5_input(const std::string& path) {
-  if (path == "-")
-    refuse("HDF5 cannot be read from stdin", "it is read in several places, and stdin has one", "Name a file.");
+  if (path == "-") refuse("HDF5 cannot be read from stdin", "HDF5 is not read from beginning to end", "Name a file.");
   if (const Ending* const other = ending_of(path))
     refuse("cannot use " + path,
-           "HDF5 is wanted, and " + std::string(other->ending) + " promises " + std::string(other->promises),
+           "an HDF5 file is needed, but " + std::string(other->ending) + " means " + std::string(other->promises),
            other->to_read.empty() ? "Name a problem or result file." : other->to_read);
 }
 
 void check_page_output(const std::string& path) {
-  if (path == "-") refuse("report cannot write to stdout", "a page is a file", "Name one.");
+  if (path == "-") refuse("report cannot write to stdout", "the page must be a file", "Name a file.");
   const Ending* const other = ending_of(path);
   if ((other && other->ending != ".html") || path.ends_with(".h5") || path.ends_with(".vtkhdf"))
-    refuse("the output cannot be " + path, "it is a page, and its ending promises something else",
-           "Let its name end in .html.");
+    refuse("the output cannot be " + path, "it would be an HTML page, but its ending means something else",
+           "Choose a name that ends in .html.");
 }
 
 void check_export_output(const std::string& path) {
   if (path == "-") refuse("export cannot write to stdout", "the ending says what is written", "Name a file.");
   if (const Ending* const other = ending_of(path); other && other->to_write == in_paraview)
     refuse("export cannot write " + path, "it has no format for " + std::string(other->ending),
-           "It need not: " + std::string(in_paraview));
+           "It is not needed: " + std::string(in_paraview));
   if (path.ends_with(".h5") || path.ends_with(".vtkhdf"))
     refuse("export cannot write " + path, "a result file is HDF5 already", in_paraview);
 }

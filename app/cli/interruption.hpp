@@ -17,7 +17,7 @@ void stop_if_interrupted();
 inline constexpr const char* words_on_nothing_left = " (no output file was left). Run again.";
 
 /// End of the message where the output is complete.
-inline std::string words_on_whole(const std::string& output) { return ". " + output + " is written and whole."; }
+inline std::string words_on_whole(const std::string& output) { return ". " + output + " is complete."; }
 
 /// Returns the number of the signal, or 0 before one has come.
 int interrupting_signal();

@@ -46,12 +46,12 @@ std::unique_ptr<spdlog::formatter> formatter(const char* pattern) {
 std::shared_ptr<spdlog::sinks::sink> open_log_file(const std::string& path) {
   std::error_code unknown;
   if (is_hdf5(path))
-    throw Error(ErrorKind::usage, "the log file cannot be " + path, "it is an HDF5 file, and would be damaged",
-                "Name another one.");
+    throw Error(ErrorKind::usage, "the log file cannot be " + path, "it is an HDF5 file, so it would be damaged",
+                "Name another file.");
   // The folder is checked here because spdlog would create it.
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   const Error cannot(ErrorKind::output, "cannot write the log file " + path,
-                     "its folder is not there, or may not be written", "Name another one.");
+                     "its folder does not exist, or cannot be written to", "Name another file.");
   if (!folder.empty() && !std::filesystem::is_directory(folder, unknown)) throw cannot;
   try {
     return std::make_shared<spdlog::sinks::basic_file_sink_mt>(path);

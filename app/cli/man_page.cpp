@@ -101,10 +101,10 @@ void write_synopses(std::ostream& page, const CommandDescription& command, const
 }
 
 constexpr std::array<std::pair<const char*, const char*>, 4> environment{{
-    {"SMALLBATCH_INSTRUCTION_SET", "What the CPU computes with, where --instruction-set is not given."},
-    {"OMP_NUM_THREADS", "CPU threads, where --threads is 0 or not given."},
-    {"SLURM_CPUS_PER_TASK", "The same, where OMP_NUM_THREADS does not say it."},
-    {"NO_COLOR", "No colours on stderr, where it is not empty."},
+    {"SMALLBATCH_INSTRUCTION_SET", "Instruction set of the CPU kernels, if --instruction-set is not given."},
+    {"OMP_NUM_THREADS", "CPU threads, if --threads is 0 or not given."},
+    {"SLURM_CPUS_PER_TASK", "CPU threads, if OMP_NUM_THREADS does not give them."},
+    {"NO_COLOR", "No colours on stderr, if it is not empty."},
 }};
 
 }  // namespace
@@ -123,7 +123,7 @@ std::string man_page(const CommandDescription& program) {
   page << ".SH DESCRIPTION\n" << plain(about.substr(0, about.find("\n\n"))) << "\n";
   page << ".SH COMMANDS\n";
   for (const CommandDescription& command : program.commands) write_command(page, program, command, program.name);
-  page << ".SH OPTIONS\nOf all commands:\n";
+  page << ".SH OPTIONS\nAll commands have these options:\n";
   for (const OptionDescription& option : program.options) write_option(page, option);
   page << ".SH EXIT STATUS\n";
   for (const auto& [code, meaning] : exit_code_meanings)
@@ -133,7 +133,7 @@ std::string man_page(const CommandDescription& program) {
   page << ".SH OUTPUT\n"
        << plain(words_about_output) << "\n.PP\n"
        << plain(
-              "With --json stdout has one object whatever happens: the summary, or {\"error\": {\"kind\": ..., "
+              "With --json, stdout always has one JSON object: the summary, or {\"error\": {\"kind\": ..., "
               "\"exit_code\": ..., \"message\": ...}}.")
        << "\n.SH EXAMPLES\n.nf\n"
        << (first_steps == std::string::npos ? "" : plain(program.help.substr(program.help.find('\n', first_steps) + 1)))

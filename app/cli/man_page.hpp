@@ -9,7 +9,7 @@ namespace smallbatch {
 
 /// Words about stdout, stderr and colours. The help has them too.
 inline constexpr const char* words_about_output =
-    "Results and help go to stdout, everything else to stderr. NO_COLOR is respected.";
+    "Summaries and help go to stdout, everything else to stderr. The variable NO_COLOR turns colours off.";
 
 /// Returns the page in roff, with the macros of man(7).
 std::string man_page(const CommandDescription& program);

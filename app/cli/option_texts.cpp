@@ -52,7 +52,7 @@ std::optional<double> parse_double(const std::string& text) {
 template <class T>
 std::array<T, 3> parse_three(const std::string& option, const std::string& text, const Limits<T>& limits,
                              bool one_for_all, const std::string& example) {
-  const std::string remedy = "Separate three numbers by commas, as in " + example + ".";
+  const std::string remedy = "Write three numbers, separated by commas, such as " + example + ".";
   std::vector<T> values;
   std::string_view rest = text;
   for (bool is_last = false; !is_last;) {
@@ -63,20 +63,20 @@ std::array<T, 3> parse_three(const std::string& option, const std::string& text,
     const auto value = parse_number<T>(word);
     if (!value)
       refuse_option(option, text,
-                    "its number " + std::to_string(values.size() + 1) + " is '" + word + "', which is no " +
+                    "number " + std::to_string(values.size() + 1) + " is '" + word + "', which is not a " +
                         (std::is_integral_v<T> ? "whole number" : "number"),
                     remedy);
     if (*value < limits.least || *value > limits.most)
-      refuse_option(option, text, "its number " + std::to_string(values.size() + 1) + " is not " + limits_text(limits),
+      refuse_option(option, text, "number " + std::to_string(values.size() + 1) + " is not " + limits_text(limits),
                     remedy);
     values.push_back(*value);
   }
   if (one_for_all && values.size() == 1) return {values[0], values[0], values[0]};
   if (values.size() != 3)
-    refuse_option(option, text,
-                  "it has " + std::to_string(values.size()) + (values.size() == 1 ? " number" : " numbers") +
-                      ", and there are three axes",
-                  remedy + (one_for_all ? " A single number is that of all three." : ""));
+    refuse_option(
+        option, text,
+        "it has " + std::to_string(values.size()) + (values.size() == 1 ? " number" : " numbers") + " instead of three",
+        remedy + (one_for_all ? " A single number stands for all three axes." : ""));
   return {values[0], values[1], values[2]};
 }
 
@@ -108,10 +108,10 @@ std::string wrong_number(const std::string& text, const Limits<T>& limits, const
   };
   const std::string range = limits_text(limits);
   const std::string thing = std::is_integral_v<T> ? "a whole number" : "a number";
-  const std::string write = "Write " + thing + (range.empty() ? "" : " " + range) + ", as " + example + ".";
+  const std::string write = "Write " + thing + (range.empty() ? "" : " " + range) + ", such as " + example + ".";
   if (text.empty()) return wrong("it is empty", write);
   const auto found = parse_double(text);
-  if (!found) return wrong("it is no number", write);
+  if (!found) return wrong("it is not a number", write);
   if constexpr (std::is_integral_v<T>) {
     const bool has_digits_alone =
         text.find_first_not_of("0123456789", text.front() == '-' ? 1 : 0) == std::string::npos;
@@ -119,9 +119,9 @@ std::string wrong_number(const std::string& text, const Limits<T>& limits, const
     if (!std::isfinite(*found)) return wrong("it is not finite", write);
     if (*found < least) return wrong("it is less than " + whole_text(least), write);
     if (*found > most) return wrong("it is more than " + whole_text(most), write);
-    if (std::trunc(*found) != *found) return wrong("it is not whole", write);
+    if (std::trunc(*found) != *found) return wrong("it is not a whole number", write);
     if (!has_digits_alone)
-      return wrong("it is " + whole_text(*found) + ", but a whole number has digits alone",
+      return wrong("it is " + whole_text(*found) + ", but a whole number must consist of digits",
                    "Write " + whole_text(*found) + ".");
     const auto value = parse_number<T>(text);
     if (!value || *value < limits.least || *value > limits.most) return wrong("it is too large", write);
@@ -151,12 +151,12 @@ void refuse_option(const std::string& option, const std::string& found, const st
 }
 
 void refuse_option_with(const std::string& option, const std::string& with) {
-  throw Error(ErrorKind::usage, option + " cannot be given", "it means nothing with " + with, "Leave it out.");
+  throw Error(ErrorKind::usage, option + " cannot be given", "it does not apply with " + with, "Leave it out.");
 }
 
 void refuse_empty_option(const std::string& option) {
-  throw Error(ErrorKind::usage, option + " needs a value", "an empty one was given",
-              "Give one, or leave the option out where it has a default.");
+  throw Error(ErrorKind::usage, option + " needs a value", "its value is empty",
+              "Give a value, or leave the option out if it has a default.");
 }
 
 DeviceRequest parse_device(const std::string& text) {
@@ -167,17 +167,18 @@ DeviceRequest parse_device(const std::string& text) {
   if (text == "cuda") return {Kind::cuda};
   if (text == "cuda:all") return {Kind::cuda, {}, true};
   if (!text.starts_with("cuda:"))
-    refuse_option("--device", text, "it is none of auto, cpu, cuda, reference",
-                  "Write one of these, of GPUs also cuda:0, cuda:0,1 or cuda:all.");
+    refuse_option("--device", text, "it is not one of auto, cpu, cuda, reference",
+                  "Write one of these, or name GPUs: cuda:0, cuda:0,1 or cuda:all.");
   DeviceRequest request{Kind::cuda};
   for (std::string_view rest = std::string_view(text).substr(5);;) {
     const std::size_t comma = rest.find(',');
     const auto index = parse_number<int>(rest.substr(0, comma));
     const std::string word(rest.substr(0, comma));
     if (!index || *index < 0)
-      refuse_option("--device", text, "'" + word + "' is no index of a GPU", "Count from 0, as in cuda:0 or cuda:0,1.");
+      refuse_option("--device", text, "'" + word + "' is not the index of a GPU",
+                    "Count from 0, such as cuda:0 or cuda:0,1.");
     if (std::ranges::count(request.indices, *index) > 0)
-      refuse_option("--device", text, "GPU " + word + " is there twice", "Name each GPU once, as in cuda:0,1.");
+      refuse_option("--device", text, "GPU " + word + " is named twice", "Name each GPU once, such as cuda:0,1.");
     request.indices.push_back(*index);
     if (comma == std::string_view::npos) return request;
     rest.remove_prefix(comma + 1);
@@ -209,8 +210,8 @@ VerifyMode parse_verify(const std::string& text) {
   const bool is_sample = text.starts_with("sample=");
   refuse_option(
       "--verify", text,
-      is_sample ? "'" + text.substr(7) + "' is no number of answers" : "it is none of auto, all, none, sample=N",
-      is_sample ? "Write a whole number above 0, as in sample=1000." : "Write one of these, as in sample=1000.");
+      is_sample ? "'" + text.substr(7) + "' is not a number of answers" : "it is not one of auto, all, none, sample=N",
+      is_sample ? "Write a whole number above 0, such as sample=1000." : "Write one of these, such as sample=1000.");
 }
 
 std::string verify_mode_name(const VerifyMode& mode) {
@@ -241,23 +242,24 @@ std::array<int, 2> parse_sizes(const std::string& text) {
   const std::size_t colon = std::min(text.find(':'), text.size());
   const auto least = parse_number<int>(std::string_view(text).substr(0, colon));
   const auto most = parse_number<int>(std::string_view(text).substr(std::min(colon + 1, text.size())));
-  const std::string remedy = "Write the least and the most rows, as in 8:32.";
+  const std::string remedy = "Write the least and the most rows, such as 8:32.";
   if (colon == text.size()) refuse_option("--sizes", text, "it has no colon between two numbers", remedy);
   if (!least || !most) refuse_option("--sizes", text, "it is not two whole numbers", remedy);
   if (*least < 0 || *most < 1 || *most > max_system_size)
     refuse_option("--sizes", text,
-                  "the most is not from 1 to " + std::to_string(max_system_size) + ", or the least is below 0", remedy);
+                  "the most must be from 1 to " + std::to_string(max_system_size) + ", and the least 0 or more",
+                  remedy);
   if (*least > *most) refuse_option("--sizes", text, "the least is more than the most", remedy);
   return {*least, *most};
 }
 
 std::uint64_t parse_memory(const std::string& text) {
   const auto refuse = [&](const std::string& why) {
-    refuse_option("--memory", text, why, "Write a number with a unit, as in 512MiB or 2GB.");
+    refuse_option("--memory", text, why, "Write a number with a unit, such as 512MiB or 2GB.");
   };
   double count = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-  if (error != std::errc() || !std::isfinite(count)) refuse("it is no number with a unit");
+  if (error != std::errc() || !std::isfinite(count)) refuse("it is not a number with a unit");
   std::string unit(end, text.data() + text.size());
   unit.erase(0, unit.find_first_not_of(' '));
   std::string lower = unit;
@@ -266,7 +268,8 @@ std::uint64_t parse_memory(const std::string& text) {
   const bool is_binary = lower.ends_with('i');
   if (is_binary) lower.pop_back();
   const std::size_t power = lower.empty() ? 0 : std::string_view("kmgtpe").find(lower) + 1;
-  if (lower.size() > 1 || (power == 0 && (is_binary || !lower.empty()))) refuse("'" + unit + "' is no unit of bytes");
+  if (lower.size() > 1 || (power == 0 && (is_binary || !lower.empty())))
+    refuse("'" + unit + "' is not a unit of bytes");
   const double bytes = count * std::pow(is_binary ? 1024.0 : 1000.0, static_cast<double>(power));
   if (!(bytes >= 0x1p20)) refuse("it is " + bytes_text(bytes) + ", less than 1 MiB");
   if (!(bytes <= 0x1p50)) refuse("it is " + bytes_text(bytes) + ", more than 1 PiB");
@@ -295,9 +298,10 @@ std::vector<double> parse_delays(const std::string& text) {
   for (std::string word; std::getline(words, word, ',');) {
     const auto delay = parse_number<double>(word);
     if (!delay)
-      refuse_option("--delays", text, "'" + word + "' is no number", "Write nanoseconds of each source, as in 0,21.3.");
+      refuse_option("--delays", text, "'" + word + "' is not a number",
+                    "Write the delay of each source in nanoseconds, such as 0,21.3.");
     if (!(std::abs(*delay) <= 1e12))
-      refuse_option("--delays", text, word + " is more than 1e12 nanoseconds", "Write smaller ones, as in 0,21.3.");
+      refuse_option("--delays", text, word + " is more than 1e12 nanoseconds", "Write smaller delays, such as 0,21.3.");
     delays.push_back(*delay);
   }
   return delays;
@@ -305,7 +309,7 @@ std::vector<double> parse_delays(const std::string& text) {
 
 void check_set_name(const std::string& name) {
   if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos)
-    refuse_option("--set", name, "no group of HDF5 can be called so", "Write a name without '/', as in molecules.");
+    refuse_option("--set", name, "an HDF5 group cannot have this name", "Write a name without '/', such as molecules.");
 }
 
 }  // namespace smallbatch

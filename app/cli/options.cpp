@@ -44,50 +44,50 @@ std::string closing_words() {
 
 class RunCommand final : public Command {
  public:
-  explicit RunCommand(CLI::App& app) : Command(app, "run", "Work on every problem set of a file", "Work") {
+  explicit RunCommand(CLI::App& app)
+      : Command(app, "run", "Compute every problem set of a file, verify the results and write them", "Compute") {
     examples({"run problems.h5 -o results.h5", "run problems.h5 -o results.h5 --resume",
               "run charges.h5 -o maps.h5 --precision float64 --singular skip",
               "run kernels.h5 -o weights.h5 --pivot-floor 1e-5 --verify sample=1000"});
     heading("Input");
     hdf5_input("problems", run_.problems, "Problem file (HDF5)");
     heading("Computing");
-    text("--device", "auto", "auto, cpu, cuda[:K|:K,L,...|:all] or reference (Eigen)",
+    text("--device", "auto", "auto, cpu, cuda, cuda:K, cuda:K,L,..., cuda:all or reference (Eigen)",
          [this](const std::string& device) { run_.device = parse_device(device); });
     threads(run_.threads);
     instruction_set(run_.instruction_set);
     choice("--method", run_.spd.method, choices_of({"auto", "gauss_jordan", "ldlt"}, parse_spd_method),
-           "How systems are solved");
+           "Method for solving systems");
     number("--pivot-floor", run_.spd.pivot_floor, {0, 1, false, true},
-           "Raise pivots below this fraction of their diagonal element to it or more; 0: never", "1e-6");
+           "Raise smaller pivots to this fraction of their diagonal element, or more; 0: never", "1e-6");
     choice("--precision", run_.precision, {{"float32", ScalarType::float32}, {"float64", ScalarType::float64}},
-           "Arithmetic of potentials and of energies of pairs, and type of V; also single, double");
+           "Arithmetic of potentials and pair energies, and type of V (synonyms: single, double)");
     choice("--singular", run_.singular, {{"inf", Singular::infinite}, {"skip", Singular::skip}},
-           "V where a charge lies, and pairs on one place: an infinity (also infinite), or left out");
+           "A charge at the place where V is evaluated, or a pair at one position: infinite, or left out");
     text("--memory", "",
-         "For what is read, computed and written at a time, as 512MiB or 2GB (default: less than 400 MiB; with chunks, "
-         "or "
-         "several GPUs, more)",
+         "Memory of the blocks, such as 512MiB or 2GB (default: below 400 MiB, more with chunks or several GPUs)",
          [this](const std::string& memory) {
            if (is_given("--memory")) run_.memory = parse_memory(memory);
          })
         ->type_name("SIZE");
-    text("--shard", "", "K/N: only the K-th of N shares of every set, to be merged (smallbatch merge)",
+    text("--shard", "", "K/N: compute only share K of N of every set (smallbatch merge puts shares together)",
          [this](const std::string& share) {
            if (!is_given("--shard")) return;
            const auto found = parse_share(share);
            if (!found)
              refuse_option("--shard", share, "it is not K/N with 1 <= K <= N",
-                           "Write which share of how many, as 3/16.");
+                           "Write which share of how many, such as 3/16.");
            run_.share = *found;
          });
     heading("Verification");
-    text("--verify", "auto", "auto (all, or as much as is soon done), all, sample=N (N per set) or none",
+    text("--verify", "auto",
+         "Answers that the referee checks: auto (all, or an affordable share), all, sample=N per set, none",
          [this](const std::string& mode) { run_.verify = parse_verify(mode); });
     heading("Output");
     hdf5_output(run_.results, run_.overwrite, "Result file");
-    flag("--resume", run_.resume, "Go on with the same run where it was stopped, if it was");
+    flag("--resume", run_.resume, "Continue this run where it was stopped, if it was");
     fail_on(run_.fail_on);
-    flag("--dry-run", run_.dry_run, "Say what would be done, and write nothing");
+    flag("--dry-run", run_.dry_run, "Say what would be done; compute and write nothing");
     json_flag(run_.json);
   }
 
@@ -99,7 +99,7 @@ class RunCommand final : public Command {
 class MergeCommand final : public Command {
  public:
   explicit MergeCommand(CLI::App& app)
-      : Command(app, "merge", "Put the results of all shares of a run (run --shard) into one file", "Work") {
+      : Command(app, "merge", "Merge the results of all shares of a run (run --shard) into one file", "Compute") {
     examples({"run problems.h5 -o share1.h5 --shard 1/2", "run problems.h5 -o share2.h5 --shard 2/2",
               "merge share1.h5 share2.h5 -o merged.h5"});
     heading("Input");
@@ -121,12 +121,12 @@ class MergeCommand final : public Command {
 class InfoCommand final : public Command {
  public:
   explicit InfoCommand(CLI::App& app)
-      : Command(app, "info", "What a problem or result file holds, and what running it needs", "Look") {
+      : Command(app, "info", "Show what a problem or result file holds, and what running it needs", "Inspect") {
     examples({"info problems.h5", "info results.h5 --check"});
     heading("Input");
     hdf5_input("file", info_.file, "Problem or result file");
     heading("Verification");
-    flag("--check", info_.check, "Read all of a result file, and name every byte that is not what was written");
+    flag("--check", info_.check, "Compare every byte of a result file with its checksums, and name the changed places");
     heading("Output");
     json_flag(info_.json);
   }
@@ -139,7 +139,7 @@ class InfoCommand final : public Command {
 class DevicesCommand final : public Command {
  public:
   explicit DevicesCommand(CLI::App& app)
-      : Command(app, "devices", "The GPUs and the CPU that there are to compute on", "Look") {
+      : Command(app, "devices", "List the GPUs and the CPU that can compute", "Inspect") {
     examples({"devices"});
     heading("Computing");
     threads(devices_.threads);
@@ -156,21 +156,22 @@ class DevicesCommand final : public Command {
 class VerifyCommand final : public Command {
  public:
   explicit VerifyCommand(CLI::App& app)
-      : Command(app, "verify",
-                "Check a result file against its problem file again, with Eigen, and its bytes against its checksums",
-                "Look") {
+      : Command(app, "verify", "Verify a result file again: answers with the referee, bytes with the checksums",
+                "Inspect") {
     examples({"verify problems.h5 results.h5", "verify problems.h5 results.h5 --verify sample=100"});
     heading("Input");
     hdf5_input("problems", verify_.problems, "Problem file");
     hdf5_input("results", verify_.results, "Result file");
     heading("Verification");
-    text("--verify", "all", "all or sample=N (N per set)", [this](const std::string& mode) {
-      verify_.mode = parse_verify(mode);
-      const bool some = verify_.mode.kind == VerifyMode::Kind::all || verify_.mode.kind == VerifyMode::Kind::sample;
-      if (!some)
-        refuse_option("--verify", mode, "verify checks something",
-                      "Write all, or how many of each set, as sample=1000.");
-    });
+    text("--verify", "all", "Answers that the referee checks: all, or sample=N per set",
+         [this](const std::string& mode) {
+           verify_.mode = parse_verify(mode);
+           const bool some =
+               verify_.mode.kind == VerifyMode::Kind::all || verify_.mode.kind == VerifyMode::Kind::sample;
+           if (!some)
+             refuse_option("--verify", mode, "verify must check some answers",
+                           "Write all, or how many answers of each set, such as sample=1000.");
+         });
     threads(verify_.threads);
     heading("Output");
     fail_on(verify_.fail_on);
@@ -184,14 +185,14 @@ class VerifyCommand final : public Command {
 
 class ReportCommand final : public Command {
  public:
-  explicit ReportCommand(CLI::App& app) : Command(app, "report", "A page about a result file, for a browser", "Look") {
+  explicit ReportCommand(CLI::App& app) : Command(app, "report", "Make an HTML page about a result file", "Inspect") {
     examples({"report results.h5 -o report.html", "report maps.h5 -o maps.html --problems charges.h5"});
     heading("Input");
     hdf5_input("results", report_.results, "Result file");
-    optional_file("--problems", report_.problems, "Problem file, whose charges are drawn on the maps");
+    optional_file("--problems", report_.problems, "Problem file; its charges are drawn on the maps");
     second_look([this] { check_hdf5_input(report_.problems); });
     heading("Output");
-    required("-o,--output", report_.output, "HTML file to write: one file, which needs no other and no network");
+    required("-o,--output", report_.output, "HTML file; it needs no other file and no network");
     second_look([this] { check_page_output(report_.output); });
     overwrite_flag(report_.overwrite);
     json_flag(report_.json);
@@ -216,9 +217,9 @@ class GenerateSpdCommand final : public Command {
               "generate spd -o kernels.h5 --n 48 --family gaussian_kernel --condition 1e9"},
              families);
     heading("Problem");
-    number("--batch", spd_.batch, {0, std::int64_t{1} << 40}, "Systems");
+    number("--batch", spd_.batch, {0, std::int64_t{1} << 40}, "Number of systems");
     number("--n", spd_.shape.n, {1, max_system_size}, "Rows of A");
-    text("--sizes,--size", "", "Rows of each system, drawn from LEAST:MOST, as 8:32; A has the most, or --n",
+    text("--sizes,--size", "", "Rows of each system, drawn from LEAST:MOST, such as 8:32; A has MOST rows, or --n",
          [this](auto& text) {
            if (!is_given("--sizes")) return;
            spd_.sizes = parse_sizes(text);
@@ -228,39 +229,40 @@ class GenerateSpdCommand final : public Command {
              refuse_option("--sizes", text, "the most is more than --n " + std::to_string(spd_.shape.n),
                            "Leave out --n, or make it as large.");
          });
-    number("--nrhs", spd_.shape.nrhs, {0, 1 << 20}, "Right-hand sides; 0 asks for the inverse");
-    choice("--type", spd_.type, {{"float32", ScalarType::float32}, {"float64", ScalarType::float64}}, "Numbers");
+    number("--nrhs", spd_.shape.nrhs, {0, 1 << 20}, "Right-hand sides; 0: the inverse is wanted");
+    choice("--type", spd_.type, {{"float32", ScalarType::float32}, {"float64", ScalarType::float64}},
+           "Type of the numbers");
     choice("--storage", packed_, {{"dense", Uplo::both}, {"packed_lower", Uplo::lower}, {"packed_upper", Uplo::upper}},
-           "Whole matrices, or triangles by rows");
+           "Whole matrices, or triangles packed row by row");
     choice("--uplo", uplo_, {{"both", Uplo::both}, {"lower", Uplo::lower}, {"upper", Uplo::upper}},
-           "Triangles of dense matrices that are to be looked at");
+           "Triangles of dense matrices that are read");
     second_look([this] {
       const bool is_packed = packed_ != Uplo::both;
-      if (is_packed && is_given("--uplo")) refuse_option_with("--uplo", "packed triangles, which --storage names");
+      if (is_packed && is_given("--uplo")) refuse_option_with("--uplo", "packed triangles (--storage)");
       if (packed_ == Uplo::upper && is_given("--sizes"))
-        refuse_option_with("--sizes", "--storage packed_upper, whose rows begin elsewhere for each size");
+        refuse_option_with("--sizes", "--storage packed_upper, whose rows begin at other places for each size");
       spd_.is_upper = (is_packed ? packed_ : uplo_) == Uplo::upper;
       spd_.shape.storage = is_packed             ? Storage::packed_lower
                            : uplo_ == Uplo::both ? Storage::dense
                                                  : Storage::dense_lower;
     });
     choice("--compute", spd_.shape.determinant_only, {{"solution", false}, {"log_determinant", true}},
-           "What is wanted: x (or the inverse), or ln det A alone");
+           "Wanted answer: x (or the inverse), or only ln det A");
     second_look([this] {
       if (!spd_.shape.determinant_only) return;
       if (is_given("--nrhs")) refuse_option_with("--nrhs", "--compute log_determinant");
       spd_.shape.nrhs = 0;
     });
-    choice("--family", spd_.family, named, "Kind of matrix");
-    number("--condition", spd_.condition, {1, 1e300}, "Condition number, where the family lets one choose");
-    number("--seed", spd_.seed, {}, "Same seed, same numbers");
+    choice("--family", spd_.family, named, "Family of matrices (listed below)");
+    number("--condition", spd_.condition, {1, 1e300}, "Condition number, for families that let you choose it");
+    number("--seed", spd_.seed, {}, "Seed; equal seeds give equal numbers");
     second_look([this] {
       const auto& family = describe_spd_family(spd_.family);
       const std::string with = "--family " + std::string(family.name);
       if (!family.takes_condition && is_given("--condition"))
-        refuse_option_with("--condition", with + ", whose matrices have their own");
+        refuse_option_with("--condition", with + ", whose condition number is fixed");
       if (!family.is_random && spd_.shape.nrhs == 0 && !spd_.shape.has_sizes && is_given("--seed"))
-        refuse_option_with("--seed", with + ", where no number is random without right-hand sides");
+        refuse_option_with("--seed", with + ", which has no random numbers without right-hand sides");
     });
     heading("Output");
     option("--set", spd_.set, "Name of the set");
@@ -290,12 +292,12 @@ class ChargesCommand : public Command {
   /// charges.
   void asked_of_charges(AskedOfCharges& asked, const std::vector<std::string>& of_lattices) {
     choice("--targets", asked.targets, {{"lattice", TargetKind::lattice}, {"charges", TargetKind::charges}},
-           "Where V is wanted: on a lattice, or at the charges, each without its own");
-    flag("--field", asked.field, "E, too");
-    number("--softening", asked.softening, from_0_on, "Angstrom; 0: none", "0.5");
-    number("--cutoff", asked.cutoff, from_0_on, "Angstrom; 0: none", "12");
-    number("--screening-length", asked.screening_length, from_0_on, "Angstrom; 0: none", "8");
-    number("--width", asked.width, from_0_on, "Angstrom, of Gaussian charges; 0: points", "0.6");
+           "Where V is wanted: on a lattice, or at each charge, from all other charges");
+    flag("--field", asked.field, "Also compute the field E");
+    number("--softening", asked.softening, from_0_on, "Softening length, angstrom; 0: none", "0.5");
+    number("--cutoff", asked.cutoff, from_0_on, "Cut-off distance, angstrom; 0: none", "12");
+    number("--screening-length", asked.screening_length, from_0_on, "Screening length, angstrom; 0: none", "8");
+    number("--width", asked.width, from_0_on, "Width of Gaussian charges, angstrom; 0: point charges", "0.6");
     number("--dielectric", asked.dielectric, above_0, "Relative permittivity", "78.4");
     second_look([this, &asked, of_lattices] {
       for (const std::string& option : of_lattices)
@@ -311,30 +313,31 @@ class ChargesCommand : public Command {
 class GenerateChargesCommand final : public ChargesCommand {
  public:
   explicit GenerateChargesCommand(CLI::App& generate)
-      : ChargesCommand(generate, "charges", "Random charges in a box that --shape and --spacing span", "") {
+      : ChargesCommand(generate, "charges", "Random charges in the box that --shape and --spacing span", "") {
     examples({"generate charges -o charges.h5 --charges 500 --shape 33",
               "generate charges -o pairs.h5 --charges 500 --pair-energy --per-charge"});
     heading("Problem");
-    number("--batch", charges_.batch, {0, std::int64_t{1} << 32}, "Problems");
-    number("--charges", charges_.charges, {0, std::int64_t{1} << 40}, "Charges per problem, neutral in sum");
+    number("--batch", charges_.batch, {0, std::int64_t{1} << 32}, "Number of problems");
+    number("--charges", charges_.charges, {0, std::int64_t{1} << 40}, "Charges per problem; their sum is 0");
     const auto& [nx, ny, nz] = charges_.shape;
     text("--shape", std::to_string(nx) + "," + std::to_string(ny) + "," + std::to_string(nz), "Lattice points nx,ny,nz",
          [this](const std::string& shape) { charges_.shape = parse_shape(shape); });
-    number("--spacing", charges_.spacing, above_0, "Angstrom");
+    number("--spacing", charges_.spacing, above_0, "Distance of lattice points, angstrom");
     unit_of_potential(charges_.unit);
     asked_of_charges(charges_.asked, {});
-    flag("--pair-energy", charges_.pair_energy, "The energy of all pairs is wanted, not V");
-    flag("--per-charge", charges_.per_charge, "With --pair-energy: the energy of each charge, too");
-    flag("--groups", charges_.groups, "With --pair-energy: pairs of the first half of the charges with the second");
+    flag("--pair-energy", charges_.pair_energy, "Ask for the energy of all pairs instead of V");
+    flag("--per-charge", charges_.per_charge, "With --pair-energy: also the energy of each charge");
+    flag("--groups", charges_.groups,
+         "With --pair-energy: only pairs between the first and the second half of the charges");
     second_look([this] {
       for (const char* option : {"--targets", "--field"})
         if (charges_.pair_energy && is_given(option)) refuse_option_with(option, "--pair-energy");
       for (const char* option : {"--per-charge", "--groups"})
         if (!charges_.pair_energy && is_given(option))
-          throw Error(ErrorKind::usage, std::string(option) + " cannot be given alone", "it is about energies of pairs",
-                      "Add --pair-energy.");
+          throw Error(ErrorKind::usage, std::string(option) + " cannot be given alone",
+                      "it applies only to pair energies", "Add --pair-energy.");
     });
-    number("--seed", charges_.seed, {}, "Same seed, same numbers");
+    number("--seed", charges_.seed, {}, "Seed; equal seeds give equal numbers");
     heading("Output");
     option("--set", charges_.set, "Name of the set");
     second_look([this] {
@@ -342,7 +345,7 @@ class GenerateChargesCommand final : public ChargesCommand {
       if (charges_.charges > 0 && charges_.batch > (std::int64_t{1} << 40) / charges_.charges)
         refuse_option("--batch", std::to_string(charges_.batch),
                       "with --charges " + std::to_string(charges_.charges) + " there are more than 2^40 charges",
-                      "Make fewer.");
+                      "Ask for fewer.");
     });
     hdf5_output(charges_.output, charges_.overwrite, "Problem file");
     json_flag(charges_.json);
@@ -356,27 +359,27 @@ class GenerateChargesCommand final : public ChargesCommand {
 class GenerateSignalCommand final : public Command {
  public:
   explicit GenerateSignalCommand(CLI::App& generate)
-      : Command(generate, "signal", "What a row of inputs receives from some sources, and noise", "") {
+      : Command(generate, "signal", "Signals of some sources, received with noise by a row of inputs", "") {
     constexpr std::int64_t most = std::int64_t{1} << 40;
     examples({"generate signal -o signals.h5 --inputs 32 --channels 64 --type int8 --integrate 256"});
     heading("Problem");
-    number("--channels", signal_.channels, {0, std::int64_t{1} << 32}, "Channels");
-    number("--times", signal_.times, {0, most}, "Samples of each input");
-    number("--inputs", signal_.inputs, {1, max_inputs}, "Inputs; a polarisation is one");
+    number("--channels", signal_.channels, {0, std::int64_t{1} << 32}, "Number of channels");
+    number("--times", signal_.times, {0, most}, "Samples of each input in each channel");
+    number("--inputs", signal_.inputs, {1, max_inputs}, "Number of inputs; each polarisation counts as one");
     choice("--type", signal_.type,
            {{"float32", SampleType::complex_float32},
             {"int8", SampleType::complex_int8},
             {"int4", SampleType::complex_int4}},
-           "Real and imaginary part of a sample");
+           "Type of the real and the imaginary part of a sample");
     number("--integrate", signal_.integrate, {0, most}, "Samples per integration; 0: all", "256");
-    flag("--mean", signal_.mean, "Means are wanted, not sums");
-    may_be_empty(text("--delays", "0,21.3", "Of each source, from an input to the next, in nanoseconds",
+    flag("--mean", signal_.mean, "Ask for means instead of sums");
+    may_be_empty(text("--delays", "0,21.3", "Delay of each source from one input to the next, nanoseconds",
                       [this](const std::string& delays) { signal_.delays = parse_delays(delays); }));
-    number("--noise", signal_.noise, {0, 1e6}, "Of each input; a source has 1");
+    number("--noise", signal_.noise, {0, 1e6}, "Amplitude of the noise of each input; a source has 1");
     number("--flagged", signal_.flagged, {0, 1}, "Fraction of the samples that are flagged", "0.01");
-    number("--first-frequency", signal_.first_frequency, {0, 1e15}, "Hz");
-    number("--channel-width", signal_.channel_width, {1e-6, 1e12}, "Hz");
-    number("--seed", signal_.seed, {}, "Same seed, same numbers");
+    number("--first-frequency", signal_.first_frequency, {0, 1e15}, "Frequency of channel 0, Hz");
+    number("--channel-width", signal_.channel_width, {1e-6, 1e12}, "Width of a channel, Hz");
+    number("--seed", signal_.seed, {}, "Seed; equal seeds give equal numbers");
     heading("Output");
     option("--set", signal_.set, "Name of the set");
     second_look([this] {
@@ -384,7 +387,7 @@ class GenerateSignalCommand final : public Command {
       const std::int64_t samples = std::max<std::int64_t>(1, signal_.times) * signal_.inputs;
       if (signal_.channels > (std::int64_t{1} << 58) / samples)
         refuse_option("--channels", std::to_string(signal_.channels),
-                      "with --times and --inputs there are more than 2^58 samples", "Make fewer.");
+                      "with --times and --inputs there are more than 2^58 samples", "Ask for fewer.");
     });
     hdf5_output(signal_.output, signal_.overwrite, "Problem file");
     json_flag(signal_.json);
@@ -398,45 +401,48 @@ class GenerateSignalCommand final : public Command {
 class ImportCommand final : public ChargesCommand {
  public:
   explicit ImportCommand(CLI::App& app)
-      : ChargesCommand(app, "import", "Make a problem file from PQR files, an H5MD trajectory or samples",
+      : ChargesCommand(app, "import", "Make a problem file from PQR, H5MD or raw samples, or a result file from UVH5",
                        "Make and convert") {
     examples({"import molecule.pqr -o molecule.h5 --shape 65 --margin 6",
               "import molecule.pqr -o atoms.h5 --targets charges --field",
               "import samples.bin -o recorded.h5 --inputs 16 --channels 8 --samples int8"});
     heading("Input");
     required("files", import_.inputs,
-             "PQR files, a problem each; one H5MD file, a problem per frame; or, with --inputs, a raw file of samples");
-    option("--group", import_.group, "H5MD particles group; the only one by default");
+             "PQR files (a problem each), an H5MD file (a problem per frame), a UVH5 file, or a raw file (--inputs)");
+    option("--group", import_.group, "Particles group of the H5MD file (default: the only one)");
     optional_file("--charges", import_.charges,
-                  "PQR file: charges of the atoms, in the order of their ids, of an H5MD file that has none");
+                  "PQR file with the charges for an H5MD file that has none; atoms in the order of their ids");
     heading("Lattice");
-    text("--shape", "", "Lattice points nx,ny,nz (default 65,65,65, or from --spacing)",
+    text("--shape", "", "Lattice points nx,ny,nz (default: 65,65,65, or from --spacing)",
          [this](const std::string& shape) {
            if (!is_given("--shape")) return;
            const LatticeShape s = parse_shape(shape);
            import_.shape = {s.nx, s.ny, s.nz};
          });
-    text("--spacing", "", "Angstrom (default: from the box and --shape)", [this](const std::string& spacing) {
-      if (is_given("--spacing")) import_.spacing = parse_spacing(spacing);
-    });
-    text("--origin", "", "Angstrom x,y,z (default: centred on the charges)", [this](const std::string& origin) {
-      if (is_given("--origin")) import_.origin = parse_origin(origin);
-    });
-    number("--margin", import_.margin, from_0_on, "Angstrom around the charges");
+    text("--spacing", "", "Distance of lattice points, angstrom (default: from the box and --shape)",
+         [this](const std::string& spacing) {
+           if (is_given("--spacing")) import_.spacing = parse_spacing(spacing);
+         });
+    text("--origin", "", "First lattice point x,y,z, angstrom (default: lattice centred on the charges)",
+         [this](const std::string& origin) {
+           if (is_given("--origin")) import_.origin = parse_origin(origin);
+         });
+    number("--margin", import_.margin, from_0_on,
+           "Distance from the outermost charges to the edge of the lattice, angstrom");
     choice("--lattice", import_.placement, {{"common", LatticePlacement::common}, {"each", LatticePlacement::each}},
-           "One lattice around all problems, or one around each, all of one shape");
+           "One lattice around all problems, or one around each (all of one shape)");
     second_look([this] {
       const bool has_extent = is_given("--shape") && is_given("--spacing");
       if (has_extent && is_given("--margin"))
-        refuse_option_with("--margin", "--shape and --spacing, which are an extent");
+        refuse_option_with("--margin", "--shape and --spacing, which give the extent already");
       if (has_extent && is_given("--origin") && is_given("--lattice"))
-        refuse_option_with("--lattice", "--shape, --spacing and --origin, which are one lattice");
+        refuse_option_with("--lattice", "--shape, --spacing and --origin, which give one lattice already");
     });
     heading("Signals");
     signals();
     heading("Output");
     unit_of_potential(import_.unit);
-    number("--temperature", import_.temperature, above_0, "Kelvin, for kT/e");
+    number("--temperature", import_.temperature, above_0, "Temperature for kT/e, kelvin");
     asked_of_charges(import_.asked, {"--shape", "--spacing", "--origin", "--margin", "--lattice"});
     option("--set", import_.set, "Name of the set");
     second_look([this] {
@@ -445,7 +451,7 @@ class ImportCommand final : public ChargesCommand {
       for (const auto& names : {of_charges_, of_signals_, std::vector<std::string>{"--set"}})
         std::ranges::copy_if(names, std::back_inserter(import_.given), [this](auto& name) { return is_given(name); });
       if (is_given("--temperature") && import_.unit != PotentialUnit::kt_per_e)
-        refuse_option("--unit", potential_unit_name(import_.unit), "--temperature is given, which is for kT/e alone",
+        refuse_option("--unit", potential_unit_name(import_.unit), "--temperature applies only to kT/e",
                       "Write --unit kT/e, or leave out --temperature.");
     });
     hdf5_output(import_.output, import_.overwrite, "Problem file");
@@ -455,33 +461,36 @@ class ImportCommand final : public ChargesCommand {
  private:
   void signals() {
     SignalImport& signal = import_.signal;
-    number("--inputs", signal.samples.inputs, {0, max_inputs}, "Of a raw file; 0: the files hold charges", "16");
-    number("--channels", signal.samples.channels, {1, 1 << 30}, "Of a raw file");
+    number("--inputs", signal.samples.inputs, {0, max_inputs}, "Inputs in a raw file; 0: the files hold charges", "16");
+    number("--channels", signal.samples.channels, {1, 1 << 30}, "Channels in a raw file");
     choice("--samples", signal.samples.type,
            {{"float32", SampleType::complex_float32},
             {"int8", SampleType::complex_int8},
             {"int4", SampleType::complex_int4}},
-           "What real and imaginary part of a sample are; int4: the high and the low half of a byte");
+           "Type of the real and the imaginary part; int4: the high and the low half of a byte");
     choice("--order", signal.samples.channels_first, {{"time,channel,input", false}, {"channel,time,input", true}},
-           "Of the samples, the last the fastest");
+           "Order of the samples in a raw file; the last index runs fastest");
     number("--integrate", signal.integrate, {0}, "Samples per integration; 0: all", "256");
-    flag("--mean", signal.is_mean, "Means of the samples are wanted, not sums");
-    number("--first-frequency", signal.first_frequency, {}, "Hz, of channel 0; with --channel-width", "1.4e9");
-    number("--channel-width", signal.channel_width, from_0_on, "Hz; 0: not known", "1e5");
-    number("--sample-time", signal.sample_time, from_0_on, "Seconds; 0: not known", "1e-5");
-    number("--start-time", signal.start_time, from_0_on, "Julian date; 0: not known", "2460000.5");
+    flag("--mean", signal.is_mean, "Ask for means instead of sums");
+    number("--first-frequency", signal.first_frequency, {}, "Frequency of channel 0, Hz; with --channel-width",
+           "1.4e9");
+    number("--channel-width", signal.channel_width, from_0_on, "Width of a channel, Hz; 0: unknown", "1e5");
+    number("--sample-time", signal.sample_time, from_0_on, "Time from one sample to the next, seconds; 0: unknown",
+           "1e-5");
+    number("--start-time", signal.start_time, from_0_on, "Start of the recording, Julian date; 0: unknown",
+           "2460000.5");
     second_look([this] {
       const bool are_signals = import_.signal.samples.inputs > 0;
       if (is_given("--first-frequency") && import_.signal.channel_width == 0)
         throw Error(ErrorKind::usage, "--first-frequency cannot be given alone",
-                    "other channels have no frequency then", "Add --channel-width, as 1e5.");
+                    "without a width, the other channels have no frequency", "Add --channel-width, such as 1e5.");
       for (const std::string& name : of_signals_)
         if (!are_signals && is_given(name))
           throw Error(ErrorKind::usage, name + " cannot be given",
-                      "it is for samples, and without --inputs files hold charges",
-                      "Add --inputs, as 16, or leave it out.");
+                      "it applies to samples, but without --inputs the files hold charges",
+                      "Add --inputs, such as 16, or leave it out.");
       for (const std::string& name : of_charges_)
-        if (are_signals && is_given(name)) refuse_option_with(name, "--inputs, by which the file holds samples");
+        if (are_signals && is_given(name)) refuse_option_with(name, "--inputs, because the file then holds samples");
     });
   }
 
@@ -499,35 +508,36 @@ class ImportCommand final : public ChargesCommand {
 class ExportCommand final : public Command {
  public:
   explicit ExportCommand(CLI::App& app)
-      : Command(app, "export", "Write a map as OpenDX, cube or a picture, visibilities as UVH5 or a picture",
+      : Command(app, "export", "Export a map as OpenDX, cube or PNG, or visibilities as UVH5 or PNG",
                 "Make and convert") {
     examples({"export maps.h5 -o map.dx", "export maps.h5 -o map.cube --problems charges.h5",
               "export maps.h5 -o slice.png --axis z"});
     heading("Input");
     hdf5_input("results", export_.results, "Result file");
-    option("--set", export_.set, "Potential or correlation set; the only one by default");
-    number("--index", export_.index, {0}, "Problem within the set; of a picture of visibilities the integration");
-    optional_file("--problems", export_.problems, "Problem file, whose charges become a cube file's atoms");
+    option("--set", export_.set, "Potential or correlation set (default: the only one)");
+    number("--index", export_.index, {0}, "Problem within the set; for a picture of visibilities, the integration");
+    optional_file("--problems", export_.problems, "Problem file; its charges become the atoms of a cube file");
     second_look([this] { check_hdf5_input(export_.problems); });
     heading("Picture");
-    choice("--axis", export_.axis, {{"x", 0}, {"y", 1}, {"z", 2}}, "Picture: the axis that the slice is across");
+    choice("--axis", export_.axis, {{"x", 0}, {"y", 1}, {"z", 2}}, "Axis at right angles to the slice of a map");
     limited<std::int64_t>(
-        without_default("--slice", export_.slice, "Picture: index along the axis (default: the middle)"), {0}, "32");
+        without_default("--slice", export_.slice, "Index of the slice along that axis (default: the middle)"), {0},
+        "32");
     second_look([this] {
       for (const char* name : {"--axis", "--slice"})
         if (is_given(name)) export_.of_slices.emplace_back(name);
     });
     heading("Output");
     required("-o,--output", export_.output,
-             "File ending in " + map_endings("or") + "; of visibilities in " + uvh5_ending + " or " +
-                 visibility_picture_ending);
+             "Output file; its ending chooses the format: " + map_endings("or") + " of a map; of visibilities " +
+                 uvh5_ending + " or " + visibility_picture_ending);
     second_look([this] {
       check_export_output(export_.output);
       for (const auto& [name, ending] : {std::pair{"--axis", ".png"}, {"--slice", ".png"}, {"--problems", ".cube"}})
         if (is_given(name) && !export_.output.ends_with(ending))
           throw Error(ErrorKind::usage, std::string(name) + " cannot be given",
-                      std::string("it is for files ending in ") + ending + ", and the output is " + export_.output,
-                      "Leave it out, or let the name end in " + std::string(ending) + ".");
+                      std::string("it applies to files ending in ") + ending + ", but the output is " + export_.output,
+                      "Leave it out, or choose a name that ends in " + std::string(ending) + ".");
       if (is_given("--index") && export_.output.ends_with(uvh5_ending))
         refuse_option_with("--index", std::string(uvh5_ending) + ", which holds all integrations");
     });
@@ -546,14 +556,15 @@ std::string ended(const std::string& text) { return text.ends_with('\n') ? text 
 class HelpCommand final : public Command {
  public:
   explicit HelpCommand(CLI::App& app)
-      : Command(app, "help", "The help of a command; the man page, and completions for a shell", "Look"), app_(app) {
+      : Command(app, "help", "Show the help of a command, the man page, or completions for a shell", "Inspect"),
+        app_(app) {
     examples({"help generate spd", "help --man", "help --completions bash"});
     heading("Input");
-    without_default("command", commands_, "As in generate spd; none: all of them");
+    without_default("command", commands_, "Command, such as generate spd (default: the whole program)");
     heading("Output");
-    flag("--man", man_page_, "The man page smallbatch(1), in roff");
+    flag("--man", man_page_, "Print the man page smallbatch(1), in roff");
     choice("--completions", shell_, {{"bash", Shell::bash}, {"zsh", Shell::zsh}, {"fish", Shell::fish}},
-           "What completes commands and options in this shell");
+           "Print a script that completes commands and options in this shell");
   }
 
  private:
@@ -561,7 +572,7 @@ class HelpCommand final : public Command {
     const bool is_of_all = man_page_ || shell_ != Shell::none;  // output that covers every command
     if (is_of_all && !commands_.empty())
       refuse_option_with(man_page_ ? "--man" : "--completions",
-                         "the command " + commands_.front() + ": it is about all of them");
+                         "the command " + commands_.front() + ", because it covers all commands");
     if (man_page_ && shell_ != Shell::none) refuse_option_with("--completions", "--man");
     if (man_page_) return PrintText{man_page(describe(app_))};
     if (shell_ != Shell::none) return PrintText{completions(describe(app_), shell_)};
@@ -576,7 +587,7 @@ class HelpCommand final : public Command {
         const std::string outer = typed.substr(typed.find(' ') + 1);
         const auto alone = app_.get_subcommands([&](const CLI::App* known) { return known->get_name() == name; });
         throw Error(ErrorKind::usage, "help shows one command at a time", outer + " has no command '" + name + "'",
-                    "Call smallbatch help " + outer + (alone.empty() ? "." : ", or smallbatch help " + name + "."));
+                    "Type smallbatch help " + outer + (alone.empty() ? "." : ", or smallbatch help " + name + "."));
       }
       if (inner.empty()) {
         CommandDescription outer = describe(*wanted);
@@ -640,7 +651,7 @@ void take_environment(CLI::App& app) {
 std::string about_number_of_values(const std::string& problem) {
   const std::string option = problem.substr(0, problem.find(':'));
   if (problem.ends_with(" missing")) return option + " needs a value, and none follows it";
-  if (problem.find("At Most 1 ") != std::string::npos) return option + " is there more than once. Give it once";
+  if (problem.find("At Most 1 ") != std::string::npos) return option + " is given more than once. Give it once";
   return problem;
 }
 
@@ -660,7 +671,7 @@ void refuse_log_file_of_command(const CLI::App& app, const std::string& file) {
       for (const std::string& path : option->get_type_name().starts_with("FILE") ? option->results() : CLI::results_t{})
         if (is_output_or_beside(file, path))
           throw Error(ErrorKind::usage, "the log file cannot be " + file,
-                      "the command reads or writes it, and it would be damaged", "Name another one.");
+                      "the command reads or writes it, so it would be damaged", "Name another file.");
     refuse_log_file_of_command(*command, file);
   }
 }
@@ -669,8 +680,10 @@ void refuse_log_file_of_command(const CLI::App& app, const std::string& file) {
 
 Invocation parse_options(int argc, const char* const* argv) {
   CLI::App app{
-      "smallbatch: many small dense solves and electrostatic potentials, from HDF5 to HDF5, on a GPU or on all cores,\n"
-      "every answer checked by a referee.\n\n"
+      "smallbatch: batches of small problems from file to file, on a GPU or on all CPU cores.\n"
+      "Problems are symmetric positive definite systems, electrostatic potentials, pair energies of charges, and\n"
+      "correlations of signals. Problem files and result files are HDF5. An independent implementation, the referee,\n"
+      "checks the answers.\n\n"
       "First steps:\n"
       "  smallbatch generate spd -o problems.h5          a thousand 32x32 systems\n"
       "  smallbatch info problems.h5                     what the file holds\n"
@@ -681,10 +694,11 @@ Invocation parse_options(int argc, const char* const* argv) {
   app.set_version_flag("--version", std::string("smallbatch ") + version_text + " (" + commit_text + ")");
 
   bool quiet = false, verbose = false;
-  app.add_flag("-q,--quiet", quiet, "Errors alone on stderr, and one line of a summary on stdout");
-  app.add_flag("-v,--verbose", verbose, "What is decided, and more, on stderr");
+  app.add_flag("-q,--quiet", quiet, "Print only errors on stderr, and a summary of one line on stdout");
+  app.add_flag("-v,--verbose", verbose, "Print decisions and more details on stderr");
   std::string log_file;
-  app.add_option("--log-file", log_file, "Also add what goes to stderr to this file, with the date")->type_name("FILE");
+  app.add_option("--log-file", log_file, "Append everything that goes to stderr to this file too, with the date")
+      ->type_name("FILE");
   app.fallthrough();
 
   // The help lists the commands in this order.
@@ -694,7 +708,8 @@ Invocation parse_options(int argc, const char* const* argv) {
   DevicesCommand devices(app);
   VerifyCommand verify(app);
   ReportCommand report(app);
-  CLI::App* generate = app.add_subcommand("generate", "Make a problem file")->group("Make and convert");
+  CLI::App* generate =
+      app.add_subcommand("generate", "Make a problem file of random or well-known problems")->group("Make and convert");
   generate->require_subcommand(1)->footer(std::string("Example:\n  smallbatch generate spd -o problems.h5\n\n") +
                                           words_on_exit_codes);
   GenerateSpdCommand generate_spd(*generate);
@@ -733,8 +748,8 @@ Invocation parse_options(int argc, const char* const* argv) {
   }
 
   if (quiet && verbose)
-    throw Error(ErrorKind::usage, "-q cannot be given with -v", "the one asks for errors alone, the other for more",
-                "Give one of them.");
+    throw Error(ErrorKind::usage, "-q cannot be given with -v", "-q asks for less output, -v for more",
+                "Give only one of them.");
   if (app.count("--log-file") > 0 && log_file.empty()) refuse_empty_option("--log-file");
   call.verbosity = quiet ? Verbosity::quiet : verbose ? Verbosity::verbose : Verbosity::normal;
   call.log_file = log_file;

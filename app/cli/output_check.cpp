@@ -12,7 +12,7 @@ void refuse_output_that_is_input(const std::string& input, const std::string& ou
     throw Error(ErrorKind::usage, "the output " + output + " is the input " + input, "it would be replaced",
                 "Choose another name. See smallbatch --help.");
   if (is_output_or_beside(input, output))
-    throw Error(ErrorKind::usage, "the input " + input + " has a name that is written beside the output " + output,
+    throw Error(ErrorKind::usage, "the input " + input + " has the name of a temporary file of the output " + output,
                 "it would be replaced", "Choose another name for the output.");
 }
 

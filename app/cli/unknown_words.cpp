@@ -90,12 +90,12 @@ std::string sentence_about(const RefusedCall& call, const CommandDescription& pr
   if (const auto word = first_not_taken(wants_command, true); word && looks_like_option(*word)) {
     const std::string name = word->substr(0, word->find('='));
     const std::vector<std::string> others = commands_with(name, program, "");
-    if (find_option(*called, name)) return name + " belongs behind " + path + "." + see;
+    if (find_option(*called, name)) return name + " must come after " + path + "." + see;
     if (others.empty()) return unknown("option", name, options) + see;
     if (const auto inner = commands_with(name, *called, ""); wants_command && !path.empty() && !inner.empty())
       return path + " needs " + (inner.size() == 1 ? "" : "one of ") + list(inner) + " before " + name + "." + see;
-    return (path.empty() ? name + " belongs behind a command" : path + " has no option " + name) + " (" + list(others) +
-           (others.size() == 1 ? " has it)." : " have it).") + see;
+    return (path.empty() ? name + " must come after a command" : path + " has no option " + name) + " (" +
+           list(others) + (others.size() == 1 ? " has it)." : " have it).") + see;
   }
   if (const auto word = first_not_taken(wants_command, false)) {
     if (!wants_command) return "'" + *word + "' is one word too many for " + path + "." + see;
@@ -110,7 +110,7 @@ std::string sentence_about(const RefusedCall& call, const CommandDescription& pr
 
 std::string unknown_choice(const std::string& found, const std::vector<std::string>& words) {
   const auto meant = nearest_word(found, words);
-  return found + " is none of " + list(words) + (meant ? ". Did you mean " + *meant + "?" : "");
+  return found + " is not one of " + list(words) + (meant ? ". Did you mean " + *meant + "?" : "");
 }
 
 }  // namespace smallbatch

@@ -18,7 +18,7 @@ struct RefusedCall {
 /// words are known, it is `problem` and where to read more.
 std::string sentence_about(const RefusedCall& call, const CommandDescription& program, const std::string& problem);
 
-/// Returns "ldtl is none of auto, gauss_jordan, ldlt. Did you mean ldlt?".
+/// Returns "ldtl is not one of auto, gauss_jordan, ldlt. Did you mean ldlt?".
 std::string unknown_choice(const std::string& found, const std::vector<std::string>& words);
 
 }  // namespace smallbatch

@@ -38,7 +38,7 @@ std::string devices(const DevicesOptions& options) {
 
   TextWriter text;
   Json sets = Json::array(), devices = Json::array();
-  text << "cpu: " << (cpu.model.empty() ? "a processor that Linux does not name" : cpu.model);
+  text << "cpu: " << (cpu.model.empty() ? "unknown processor" : cpu.model);
   if (cpu.cores > 0) text << ", " << cpu.cores << (cpu.cores == 1 ? " core" : " cores");
   text << ", " << threads << " of " << cpu.threads << " threads used\n  instruction sets:";
   for (const std::string_view set : usable) {

@@ -97,8 +97,9 @@ bool are_visibilities(const ResultReader& results, const std::string& name) {
 std::string draw_visibilities(const ExportOptions& options, const ResultReader& results) {
   const CorrelationSet& set = choose_set<CorrelationSet>(results.sets(), visibilities, options.set, options.results);
   if (!options.of_slices.empty())
-    throw Error(ErrorKind::usage, options.of_slices.front() + " is for slices of potential maps",
-                "correlation/" + set.name + " holds visibilities, whose picture is of all of them", "Leave it out.");
+    throw Error(ErrorKind::usage, options.of_slices.front() + " applies to slices of potential maps",
+                "correlation/" + set.name + " holds visibilities, and their picture shows all of them",
+                "Leave it out.");
   const std::string title = "correlation/" + set.name + " integration " + std::to_string(options.index) + ", |V|";
   const MagnitudeMap map = read_magnitudes(results, set, options.index);
   const VisibilityColours colours =
@@ -126,7 +127,7 @@ std::string export_map(const ExportOptions& options) {
   if (set.targets != TargetKind::lattice)
     throw Error(ErrorKind::bad_input, "potential/" + set.name + " of " + options.results + " cannot be exported",
                 std::string("V is at ") + (set.targets == TargetKind::points ? "points" : "the charges") +
-                    ", a map needs a lattice",
+                    ", but a map needs a lattice",
                 "Read V with h5py instead.");
   if (options.index < 0 || options.index >= set.batch) refuse_index("--index", options.index, set.batch);
 

@@ -70,8 +70,8 @@ class Source {
     }
     for (const auto& [name, value] : {std::pair{"--charges ", options.charges}, {"--group ", options.group}})
       if (!value.empty())
-        throw Error(ErrorKind::usage, name + value + " is for an H5MD trajectory",
-                    inputs_[0] + " is none, or cannot be read", "Leave it out.");
+        throw Error(ErrorKind::usage, name + value + " applies only to an H5MD trajectory",
+                    inputs_[0] + " is not one, or cannot be read", "Leave it out.");
     for (const std::string& input : inputs_) labels_.name.push_back(std::filesystem::path(input).stem().string());
     std::vector<std::string> names = labels_.name;
     std::ranges::sort(names);
@@ -122,7 +122,7 @@ void place_lattice(const ImportOptions& options, const std::vector<Box>& boxes, 
       const double steps = std::ceil(largest / *options.spacing);
       if (!(steps < most_points))
         throw Error(ErrorKind::usage, "--spacing " + std::to_string(*options.spacing) + " is too small",
-                    std::to_string(largest) + " angstrom would take more than 1048576 points", "Take a larger one.");
+                    std::to_string(largest) + " angstrom would take more than 1048576 points", "Use a larger one.");
       shape[a] = static_cast<std::int64_t>(steps) + 1;
     }
   set.shape = {shape[0], shape[1], shape[2]};
@@ -175,7 +175,7 @@ std::string import_charges(const ImportOptions& options, const std::string& comm
     for (const double coordinate : molecule.position)
       if (on_lattice && !std::isfinite(coordinate))
         throw Error(ErrorKind::bad_input, "no lattice can be laid around " + source.text(p),
-                    "a position is a NaN or an infinity", "Mend the file.");
+                    "a position is NaN or infinite", "Correct the file.");
     boxes[static_cast<std::size_t>(p)].add(molecule.position);
     set.offset.push_back(set.offset.back() + static_cast<std::int64_t>(molecule.charge.size()));
     constexpr double shown = 1e-9;  // smaller sums are shown as 0: rounding leaves less when decimals cancel

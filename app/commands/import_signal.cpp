@@ -36,23 +36,23 @@ void warn_of_losses(const std::string& path, const Uvh5File& file, const Uvh5Cou
                     const std::vector<std::string>& left_out) {
   const std::string of_all = " of the " + std::to_string(counts.visibilities) + " visibilities of " + path;
   if (counts.uncounted > 0)
-    spdlog::warn("{}{} are not flagged, and their nsamples is no positive number: each counts as 1 sample.",
+    spdlog::warn("{}{} are not flagged, but their nsamples is not a positive number; each counts as 1 sample.",
                  counts.uncounted, of_all);
   if (counts.not_finite > 0)
-    spdlog::warn("{}{} are not flagged, and not finite as float32: they are NaN, with a weight of 0.",
+    spdlog::warn("{}{} are not flagged, but not finite as float32; they become NaN, with a weight of 0.",
                  counts.not_finite, of_all);
   if (counts.visibilities > 0 && counts.flagged + counts.not_finite == counts.visibilities)
     spdlog::warn("No visibility of {} is left: all are flagged or not finite.", path);
   if (const std::string type = file.type_name();
       type.find("64") != std::string::npos || type.find("int32") != std::string::npos)
-    spdlog::warn("The visibilities of {} are {}: they are rounded to float32.", path, type);
+    spdlog::warn("The visibilities of {} are {}; they are rounded to float32.", path, type);
   constexpr std::size_t most_names = 20;
   std::string names;
   for (std::size_t k = 0; k < std::min(most_names, left_out.size()); ++k)
     names += (k > 0 ? ", " : "") + visible_text(left_out[k]);
   if (left_out.size() > most_names) names += " and " + std::to_string(left_out.size() - most_names) + " more";
   if (!names.empty())
-    spdlog::warn("{} of {} cannot be kept, and {} left out.", names, path, left_out.size() > 1 ? "are" : "is");
+    spdlog::warn("{} of {} cannot be kept and {} left out.", names, path, left_out.size() > 1 ? "are" : "is");
 }
 
 }  // namespace
@@ -102,7 +102,7 @@ std::string import_visibilities(const ImportOptions& options, const std::string&
   set.name = "visibilities";
   for (const std::string& name : options.given) {
     if (name != "--set")
-      throw Error(ErrorKind::usage, name + " is for charges or samples", options.inputs[0] + " holds visibilities",
+      throw Error(ErrorKind::usage, name + " applies to charges or samples", options.inputs[0] + " holds visibilities",
                   "Leave it out.");
     set.name = options.set;
   }

@@ -64,7 +64,7 @@ void expect_all(const std::vector<ResultsOfShare>& shares) {
       "cannot merge " + std::to_string(given) + " of " + std::to_string(first.share.count) + " shares",
       "share " + share + " is missing" +
           (first.share.count - given > 1 ? ", and " + std::to_string(first.share.count - given - 1) + " more" : ""),
-      "Give its file, too; smallbatch run " + first.reader->provenance("problems") + " --shard " + share +
+      "Add its file; smallbatch run " + first.reader->provenance("problems") + " --shard " + share +
           " -o FILE makes it.");
 }
 
@@ -76,14 +76,14 @@ std::vector<ResultsOfShare> open_shares(const std::vector<std::string>& paths) {
     refuse_damaged_numbers(path, check);  // otherwise damaged numbers would get a valid checksum in the merged file
     if (!check.moved.empty())
       throw Error(ErrorKind::bad_input, "cannot merge " + path,
-                  check.moved.front() + " is not as it was written: whether its numbers are right nobody knows",
-                  "Take the file from a copy, or run the share again.");
+                  check.moved.front() + " is not stored as it was written, so its numbers cannot be trusted",
+                  "Restore the file from a copy, or run the share again.");
     if (!check.has_checksums) spdlog::warn("{}: {}.", path, check_words(check));
     if (!check.is_rest_unchanged) spdlog::warn("{}", words_on_rest(path));
     ResultsOfShare& results = shares.emplace_back(ResultsOfShare{path, {}, std::make_unique<ResultReader>(path)});
     auto share = parse_share(results.reader->provenance("share"));
     if (!share && paths.size() == 1 && results.reader->provenance("share").empty()) share = Share();  // 1/1 is all
-    if (!share) throw unfit(results, "it is no share of a run", "Merge what run --shard has written.");
+    if (!share) throw unfit(results, "it is not a share of a run", "Merge result files of run --shard.");
     results.share = *share;
   }
   std::stable_sort(shares.begin(), shares.end(),
@@ -93,8 +93,8 @@ std::vector<ResultsOfShare> open_shares(const std::vector<std::string>& paths) {
     const ResultsOfShare& results = shares[k];
     const auto expect_same = [&](const std::string& what, const std::string& found, const std::string& expected) {
       if (found != expected)
-        throw unfit(results, "its " + what + " is " + found + ", that of " + first.path + " is " + expected,
-                    "Run all shares alike.");
+        throw unfit(results, "its " + what + " is " + found + ", but that of " + first.path + " is " + expected,
+                    "Run all shares with the same program and options.");
     };
     expect_same("number of shares", std::to_string(results.share.count), std::to_string(first.share.count));
     for (const char* key : {"commit", "problems", "method", "precision", "singular"})
@@ -102,7 +102,7 @@ std::vector<ResultsOfShare> open_shares(const std::vector<std::string>& paths) {
     expect_same("pivot_floor", number_text(results.reader->provenance_number("pivot_floor")),
                 number_text(first.reader->provenance_number("pivot_floor")));
     if (k > 0 && results.share.index == shares[k - 1].share.index)
-      throw unfit(results, "share " + share_text(results.share) + " is there twice, also as " + shares[k - 1].path,
+      throw unfit(results, "share " + share_text(results.share) + " is given twice, also as " + shares[k - 1].path,
                   "Give every share once.");
   }
   expect_all(shares);
@@ -179,7 +179,7 @@ void expect_equal_shares(const std::vector<ResultsOfShare>& shares, const std::v
     if (parts[k]->batch != expected)
       throw unfit(shares[k],
                   "it has " + std::to_string(parts[k]->batch) + " " + problems + " of " + set_path(whole) +
-                      ", a share of all " + std::to_string(whole.batch) + " has " + std::to_string(expected),
+                      ", but its share of all " + std::to_string(whole.batch) + " has " + std::to_string(expected),
                   "Run all shares of one problem file.");
   }
 }
@@ -373,7 +373,7 @@ RunReport merge(const MergeOptions& options, const std::string& command_line) {
   });
   for (const ResultsOfShare& results : shares)
     if (results.reader->provenance("input_hash") != first.provenance("input_hash"))
-      throw unfit(results, "its problem file has another hash than that of " + shares.front().path,
+      throw unfit(results, "the hash of its problem file differs from that of " + shares.front().path,
                   "Run all shares of one problem file.");
   RunReport report;
   for_each_kind(first.sets(), [&]<class Set>(const std::vector<Set>& sets) {

@@ -254,9 +254,9 @@ std::string statuses_html(const Set& set, const Findings& found) {
   std::string html = heading_html("Statuses") + table_html(table);
   if (found.of_other_statuses > 0)
     html += note_html("And " + grouped(found.of_other_statuses) + " " + noun_of(outcome, found.of_other_statuses) +
-                      " of greater statuses.");
+                      " with greater statuses.");
   if (outcome.failed_count() > 0 && outcome.batch > 1)
-    html += figure_html(strip_svg(found.failed_bins, outcome.batch, "where the failed ones are, by index"), "");
+    html += figure_html(strip_svg(found.failed_bins, outcome.batch, "indices of the failed ones"), "");
   return html;
 }
 
@@ -293,7 +293,7 @@ template <class Set>
 std::string worst_html(const ResultReader& results, const Set& set, const Findings& found) {
   if (found.by_error.found().empty() || set.batch < 2 || !(found.by_error.found().front().second > 0)) return "";
   const std::string group = set_path(set);
-  Table table{{{"index"}, {"error of its bound"}, {"status"}}, {}};
+  Table table{{{"index"}, {"error / bound"}, {"status"}}, {}};
   const bool has_labels = !label_in(set, 0).empty();
   NumberColumns names = columns_of(set);
   std::erase_if(names, [&](const auto& name) {
@@ -309,7 +309,7 @@ std::string worst_html(const ResultReader& results, const Set& set, const Findin
     if (has_labels) table.rows.back().push_back(label_in(set, index));
   };
   for (const auto& [index, error] : found.by_error.found()) add_row(index);
-  std::string html = heading_html("Largest errors, of what is allowed") + table_html(table);
+  std::string html = heading_html("Largest errors, relative to their bounds") + table_html(table);
   if (found.by_singularity.found().empty()) return html;
   table.rows.clear();
   for (const auto& [index, rcond] : found.by_singularity.found()) add_row(index);
@@ -438,7 +438,8 @@ std::string slice_figure(const PotentialSet& set, const Slice& slice, double lim
 /// Draws the slices of the problem with the largest error, or of the first problem.
 std::string maps_html(ReportSource& source, const PotentialSet& set, const SetOutcome& outcome) {
   if (set.batch == 0 || set.targets != TargetKind::lattice) return "";
-  if (source.maps + 3 > most_maps) return note_html("No map is drawn: there are enough of them above.");
+  if (source.maps + 3 > most_maps)
+    return note_html("No map is drawn, because the page has its largest number of maps.");
   const std::int64_t worst = outcome.verification.checked > 0 ? outcome.verification.worst_index : -1;
   const std::int64_t problem = worst >= 0 && worst < set.batch ? worst : 0;
   const std::string label = label_in(set, problem);
@@ -462,13 +463,13 @@ std::string maps_html(ReportSource& source, const PotentialSet& set, const SetOu
   source.maps += slices.size();
   html += figures_html(figures) +
           note_html(
-              "Beyond the ends of the scale, which leaves out the largest 2 % of what is shown, colours are full: an "
-              "arrow at the "
-              "scale's end "
-              "says that there are such values. Grey is not a number." +
-              std::string(are_charges_of_set
-                              ? " Dots are charges within 1 Å of the slice, dark red above 0, dark blue below."
-                              : ""));
+              "The scale leaves out the largest 2 % of the values. These have the full colour of its end, and an arrow "
+              "at the "
+              "end of the scale shows that there are some. Grey is not a number." +
+              std::string(
+                  are_charges_of_set
+                      ? " Dots are charges within 1 Å of the slice: dark red for positive, dark blue for negative ones."
+                      : ""));
   if (slices.size() == 1 && set.shape.nz > 1) html += note_html("The lattice is too large for slices across x and y.");
   return html;
 }
@@ -487,8 +488,8 @@ std::string shown_html(ReportSource& source, const SolveSet& set, const Findings
     add_sample_figure(figures, source.results, group + "/size", set.batch, "rows", "", "systems");
   if (set.shape.determinant_only)
     add_sample_figure(figures, source.results, group + "/log_determinant", set.batch, "ln det A", "", "systems");
-  add_figure(figures, found.error_over_bound.histogram("error of its bound", ""), "systems",
-             "verified systems; right up to 1");
+  add_figure(figures, found.error_over_bound.histogram("error / bound", ""), "systems",
+             "verified systems; up to 1 is correct");
   return figures_html(figures);
 }
 
@@ -520,8 +521,8 @@ std::string shown_html(ReportSource& source, const PotentialSet& set, const Find
     add_sample_figure(figures, source.results, group + "/V", set.targets_before(set.batch), "V", unit, places);
   }
   if (set.batch > 1)
-    add_figure(figures, found.error_over_bound.histogram("error of its bound", ""), "problems",
-               "verified problems; right up to 1");
+    add_figure(figures, found.error_over_bound.histogram("error / bound", ""), "problems",
+               "verified problems; up to 1 is correct");
   if (set.batch > 1 && set.has_groups)
     add_sample_figure(figures, source.results, group + "/energy", set.batch, "interaction energy",
                       typeset(energy_unit_name(set.output_unit)), "problems");
@@ -533,8 +534,8 @@ std::string shown_html(ReportSource& source, const PairEnergySet& set, const Fin
   std::vector<std::string> figures;
   if (set.batch > 1) {
     add_sample_figure(figures, source.results, group + "/energy", set.batch, "energy", unit, "problems");
-    add_figure(figures, found.error_over_bound.histogram("error of its bound", ""), "problems",
-               "verified problems; right up to 1");
+    add_figure(figures, found.error_over_bound.histogram("error / bound", ""), "problems",
+               "verified problems; up to 1 is correct");
   }
   if (set.per_charge)
     add_sample_figure(figures, source.results, group + "/energy_per_charge", set.charges(), "energy of a charge", unit,
@@ -579,8 +580,8 @@ std::string shown_html(ReportSource& source, const CorrelationSet& set, const Fi
     figures.push_back(figure_html(map_svg(chart), caption + "; grey has no samples, or is not a number"));
   }
   if (set.batch > 1)
-    add_figure(figures, found.error_over_bound.histogram("error of its bound", ""), "channels",
-               "verified channels; right up to 1");
+    add_figure(figures, found.error_over_bound.histogram("error / bound", ""), "channels",
+               "verified channels; up to 1 is correct");
   return figures_html(figures);
 }
 
@@ -608,7 +609,7 @@ std::string set_html(ReportSource& source, const Set& set, const RunReport& repo
                                           rate_text(outcome.work / outcome.compute_seconds, words.work));
   if (const std::string computer = report.computer(outcome.kind); !computer.empty()) facts.emplace_back("by", computer);
   if (outcome.singular > 0)
-    facts.emplace_back(outcome.kind == PairEnergySet::kind      ? "pairs on one place"
+    facts.emplace_back(outcome.kind == PairEnergySet::kind      ? "pairs at one position"
                        : outcome.targets == TargetKind::lattice ? "charges on lattice points"
                                                                 : "targets on charges",
                        grouped(outcome.singular));
@@ -623,7 +624,7 @@ std::string set_html(ReportSource& source, const Set& set, const RunReport& repo
     facts.emplace_back("disagree at index", disagreeing);
   html += facts_html(facts);
   if (!outcome.verification.criterion.empty())
-    html += note_html("Right is: " + typeset(outcome.verification.criterion) + ".");
+    html += note_html("Criterion of a correct answer: " + typeset(outcome.verification.criterion) + ".");
   return html + statuses_html(set, found) + shown_html(source, set, found) + worst_html(source.results, set, found) +
          "</section>\n";
 }
@@ -633,7 +634,7 @@ std::string stages_html(const RunReport& report) {
   const std::vector<Stage> stages = stages_of(report);
   const Stage* const bound = bound_of(stages, report.seconds.total);
   std::string words = seconds_text(report.seconds.total) + " in all";
-  if (bound) words += std::string(", bound by: ") + bound->name + ". What would help: " + bound->remedy;
+  if (bound) words += std::string("; slowest stage: ") + bound->name + ". To speed it up: " + bound->remedy;
   std::string html = "<section>\n<h2>Time</h2>\n" + paragraph_html(words + ".") + "<div class=\"stages\">\n";
   for (const Stage& stage : stages) {
     if (!(stage.seconds > 0)) continue;
@@ -647,11 +648,10 @@ std::string stages_html(const RunReport& report) {
   }
   const std::string of_blocks = report.seconds.blocks > 0
                                     ? "Set-up, start and the blocks (" + seconds_text(report.seconds.blocks) +
-                                          ") follow one another and add up to the whole. "
+                                          ") follow one another and add up to the total. "
                                     : "";
   return html + "</div>\n" +
-         note_html(of_blocks +
-                   "The other stages are at work within the blocks at the same time, if there are several.") +
+         note_html(of_blocks + "If there are several blocks, the other stages work on them at the same time.") +
          "</section>\n";
 }
 
@@ -681,7 +681,7 @@ std::string summary_html(const RunReport& report, const ResultReader& results, s
   add("computed on", report.device);
   add("host", results.provenance("host"));
   add("created", results.provenance("created"));
-  add("of", report.problems);
+  add("problem file", report.problems);
   add("share", results.provenance("share"));
   return html + facts_html(facts) + "</header>\n";
 }

@@ -54,9 +54,9 @@ const Set& find_set(const SetsByName<Set>& sets, const std::string& name, const 
 void expect_same(const Files& files, const std::string& object, const std::string& asked, const std::string& found) {
   if (asked == found) return;
   throw Error(ErrorKind::bad_input, "cannot use " + object + " of " + files.options.results,
-              "expected " + asked + " as " + files.options.problems + " asks, found " + found +
-                  ": these results are of other problems, or were changed",
-              "Name the file they were made from.");
+              "expected " + asked + ", as in " + files.options.problems + ", but found " + found +
+                  ": these results belong to other problems, or were changed",
+              "Name the file from which they were made.");
 }
 
 /// Checks the elements of two arrays.
@@ -79,8 +79,8 @@ void expect_sets(const Files& files, const std::vector<Set>& problems, const std
   for (const Set& set : results) {
     if (!asked.contains(set.name)) {
       throw Error(ErrorKind::bad_input, "cannot use " + set_path(set) + " of " + files.options.results,
-                  files.options.problems + " has no such set: these results are of other problems",
-                  "Name the file they were made from.");
+                  files.options.problems + " has no such set: these results belong to other problems",
+                  "Name the file from which they were made.");
     }
     files.results.check_verification(Set::kind, set.name, set.batch);
   }
@@ -92,9 +92,9 @@ void expect_solved_problems(const Files& files, const Set& set, std::uint64_t fo
   const auto solved = files.results.problems_hash(Set::kind, set.name);
   if (!solved || *solved == found) return;
   throw Error(ErrorKind::bad_input, "cannot use " + set_path(set) + " of " + files.options.problems,
-              "its numbers have the hash " + problems_hash_text(found) + ", those that were solved had " +
+              "its numbers have the hash " + problems_hash_text(found) + ", but those that were solved had " +
                   problems_hash_text(*solved),
-              "Name the file that " + files.options.results + " was made from, as it was then.");
+              "Name the file from which " + files.options.results + " was made, as it was then.");
 }
 
 /// Returns "x (5, 8) of float32" or "log_determinant (5) of float64, n = 8".
@@ -191,7 +191,7 @@ void expect_same(const Files& files, const CorrelationSet& asked, const Correlat
   expect_same(files, group + "/input_antenna", asked.labels.antenna, found.labels.antenna);
   throw Error(ErrorKind::bad_input, "cannot use " + group + " of " + files.options.results,
               "its antennas, feeds, telescope, phase center or unit are not those of " + files.options.problems,
-              "Name the file that they were made from.");
+              "Name the file from which they were made.");
 }
 
 /// Returns 1 if the file says that no solver estimated rcond. With several ranks the file names the solver of the first
@@ -215,7 +215,7 @@ SetOutcome verify_set(const Files& files, const SolveSet& set) {
     files.results.read(set, range.first, range.count, block);
     if (block.sizes != sizes)
       throw Error(ErrorKind::bad_input, "cannot use " + set_path(set) + "/size of " + files.options.results,
-                  "it is not that of " + files.options.problems, "Name the file they were made from.");
+                  "it is not that of " + files.options.problems, "Name the file from which they were made.");
     tally.count(block, tally.judge(block));
     progress.advance(static_cast<double>(range.count));
   }
@@ -304,8 +304,8 @@ RunReport verify(const VerifyOptions& options) {
   if (const std::string text = results.provenance("share"); !text.empty()) {
     const auto share = parse_share(text);
     if (!share)
-      throw Error(ErrorKind::bad_input, "cannot use /provenance@share of " + options.results, "it is no share, as 3/16",
-                  "Write the results anew.");
+      throw Error(ErrorKind::bad_input, "cannot use /provenance@share of " + options.results,
+                  "it is not a share, such as 3/16", "Write the results anew.");
     problems.take(*share);
   }
   const std::string singular = results.provenance("singular");

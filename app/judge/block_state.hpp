@@ -22,7 +22,7 @@ template <class T>
 void take(std::string_view& bytes, std::span<T> values) {
   static_assert(std::is_trivially_copyable_v<T>);
   if (bytes.size() < values.size_bytes())
-    throw Error(ErrorKind::usage, "a journal says less of a block than it should. Leave out --resume.");
+    throw Error(ErrorKind::usage, "a record of a journal is too short. Leave out --resume to begin again.");
   if (!values.empty()) std::memcpy(values.data(), bytes.data(), values.size_bytes());
   bytes.remove_prefix(values.size_bytes());
 }

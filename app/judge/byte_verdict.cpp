@@ -25,13 +25,12 @@ void refuse(const std::string& path, const ByteCheck& check, bool is_rest_told) 
   std::vector<std::string> places = check.changed;
   for (const std::string& object : check.damaged) places.push_back("the header of " + object + " (shape, attributes)");
   if (is_rest_told)
-    for (const std::string& dataset : check.moved) places.push_back(dataset + " (not as it was written)");
+    for (const std::string& dataset : check.moved) places.push_back(dataset + " (not stored as it was written)");
   if (is_rest_told && !check.is_rest_unchanged && check.damaged.empty())
-    places.emplace_back(
-        "bytes that are in no dataset, which another program wrote, or where HDF5 has no checksum of its own");
+    places.emplace_back("bytes outside all datasets, written by another program or damaged where HDF5 has no checksum");
   if (places.empty()) return;
-  throw Error(ErrorKind::bad_input, path + " is not what was written", "changed: " + joined(places),
-              "Take the file from a copy, or run the problem file again.");
+  throw Error(ErrorKind::bad_input, path + " has changed since it was written", joined(places),
+              "Restore the file from a copy, or run the problem file again.");
 }
 
 }  // namespace
@@ -48,14 +47,14 @@ void refuse_unless_as_written(const std::string& path, const ByteCheck& check) {
 
 std::string words_on_rest(const std::string& path) {
   return path +
-         ": bytes that are in no dataset are not what was written: another program wrote to the file, or it is " +
-         "damaged where HDF5 has no checksum.";
+         ": bytes outside all datasets have changed. Another program wrote to the file, or it is damaged where HDF5 " +
+         "has no checksum.";
 }
 
 std::string check_words(const ByteCheck& check) {
   if (!check.has_checksums) return "bytes not compared: results before format 1.7 have no checksums";
-  return "all " + std::to_string(check.bytes) + " bytes are what was written (" + std::to_string(check.datasets) +
-         " datasets, and the rest)";
+  return "all " + std::to_string(check.bytes) + " bytes are unchanged (" + std::to_string(check.datasets) +
+         " datasets and the rest of the file)";
 }
 
 }  // namespace smallbatch

@@ -206,65 +206,65 @@ std::string likely_cause(const FailureSigns& signs, std::int64_t batch,
   const auto are_most = [&](std::int64_t count, std::int64_t looked_at) {
     return looked_at > 0 && 10 * count >= 9 * batch;
   };
-  const auto who = [&](std::int64_t count, const char* one, const char* many) {
-    if (batch == 1) return std::string("the only one ") + one;
-    return (count == batch ? "all " + std::to_string(batch) : std::to_string(count) + " of " + std::to_string(batch)) +
-           " " + many;
-  };
-  const auto seen = [](std::int64_t count, std::int64_t looked_at) {
-    return looked_at < count ? " (the first " + std::to_string(looked_at) + " were looked at)" : "";
+  const auto where = [&](std::int64_t count, std::int64_t looked_at) {
+    const std::string systems = std::to_string(batch) + " systems";
+    return (batch == 1       ? "in the only system"
+            : count == batch ? "in all " + systems
+                             : "in " + std::to_string(count) + " of " + systems) +
+           (looked_at < count ? " (the first " + std::to_string(looked_at) + " were examined), " : ", ");
   };
 
   if (const auto count = count_of(info_matrix_not_symmetric), looked_at = signs.looked_at_not_symmetric;
       are_most(count, looked_at)) {
-    const std::string them = who(count, "is", "are") + " not symmetric";
+    const std::string what = where(count, looked_at) + "A is not symmetric. ";
     if (signs.is_symmetric_batch_last == batch)
-      return them +
-             ", but would be, were the last axis of A the batch. Is it? It belongs first: numpy.moveaxis(A, -1, 0).";
+      return what +
+             "It is symmetric if its last axis is taken as the batch. The batch must come first: "
+             "numpy.moveaxis(A, -1, 0).";
     if (signs.is_upper == looked_at)
-      return them + seen(count, looked_at) +
-             ", and 0 below the diagonal. Is this an upper triangle? uplo = \"upper\" says so.";
+      return what + "It is 0 below the diagonal. Is it an upper triangle? Then set the attribute uplo = \"upper\".";
     if (signs.is_lower == looked_at)
-      return them + seen(count, looked_at) +
-             ", and 0 above the diagonal. Is this a lower triangle? uplo = \"lower\" says so.";
+      return what + "It is 0 above the diagonal. Is it a lower triangle? Then set the attribute uplo = \"lower\".";
     if (signs.is_nearly_symmetric == looked_at)
-      return them + seen(count, looked_at) + ", but differ from that by at most " +
-             short_number(signs.largest_asymmetry) +
-             " of sqrt(a_ii a_jj). Is it rounding? Store (A + A^T) / 2, or say uplo = \"lower\".";
+      return what + "Its triangles differ by at most " + short_number(signs.largest_asymmetry) +
+             " sqrt(a_ii a_jj). Is this rounding? Then store (A + A^T) / 2, or set the attribute uplo = \"lower\".";
     return {};
   }
   if (const auto count = count_of(info_matrix_not_finite), looked_at = signs.looked_at_matrix_not_finite;
       are_most(count, looked_at)) {
-    const std::string them = who(count, "is", "are") + " not finite" + seen(count, looked_at);
+    const std::string what = where(count, looked_at) + "A is not finite";
     if (signs.is_lower_finite == looked_at)
-      return them + ", and only above the diagonal. Is this a lower triangle? uplo = \"lower\" says so.";
-    return them + ": " + percent_not_finite(signs.not_finite, signs.numbers) + " of their numbers are NaN or infinite" +
-           (signs.not_finite == signs.numbers ? ". Was A written?" : ". Were they computed from something missing?");
+      return what +
+             " above the diagonal, and finite elsewhere. Is it a lower triangle? Then set the attribute "
+             "uplo = \"lower\".";
+    return what + ": " + percent_not_finite(signs.not_finite, signs.numbers) + " of its numbers are NaN or infinite. " +
+           (signs.not_finite == signs.numbers ? "Was A written?" : "Was A computed from something missing?");
   }
   if (const auto count = count_of(info_rhs_not_finite), looked_at = signs.looked_at_rhs_not_finite;
       are_most(count, looked_at))
-    return who(count, "has", "have") + " a right-hand side that is not finite" + seen(count, looked_at) + ": " +
-           percent_not_finite(signs.rhs_not_finite, signs.rhs_numbers) + " of the numbers" +
-           (signs.rhs_not_finite == signs.rhs_numbers ? ". Was b written?" : ".");
+    return where(count, looked_at) + "b is not finite: " + percent_not_finite(signs.rhs_not_finite, signs.rhs_numbers) +
+           " of its numbers are NaN or infinite." +
+           (signs.rhs_not_finite == signs.rhs_numbers ? " Was b written?" : "");
   if (const auto looked_at = signs.looked_at_not_definite; are_most(not_definite, looked_at)) {
-    const std::string them = who(not_definite, "is", "are") + " not positive definite" + seen(not_definite, looked_at);
-    if (signs.is_zero == looked_at) return them + ", but 0 everywhere. Was A written?";
+    const std::string what = where(not_definite, looked_at) + "A is not positive definite";
+    if (signs.is_zero == looked_at) return what + ". It is 0 everywhere. Was A written?";
     if (signs.has_negative_diagonal == looked_at)
-      return them + ", and have a negative diagonal. Has A the opposite sign? -A may be positive definite.";
+      return what +
+             ". Its diagonal elements are negative. Does A have the opposite sign? Then -A may be positive definite.";
     if (signs.has_zero_on_diagonal == looked_at)
-      return them +
-             ", and have a 0 on the diagonal. Is it a constraint's (a saddle point)? It has to be eliminated first.";
+      return what +
+             ". It has a 0 on the diagonal. Does this belong to a constraint (a saddle-point problem)? Then eliminate "
+             "the constraint first.";
     if (signs.has_rows_of_sum_zero == looked_at)
-      return them +
-             ": their rows add up to 0. Is it a Laplacian of which no point is held? Hold one, or see --pivot-floor.";
+      return what +
+             ". Its rows add up to 0. Is it a Laplacian without a fixed point? Then fix one, or see --pivot-floor.";
     if (signs.is_definite_in_double == looked_at)
-      return them +
-             " in float32, but are in float64, by the same numbers. Store A and b as float64, or see --pivot-floor.";
-    return them + ": a pivot is 0 or negative. Is A singular but for rounding? " +
-           (type == ScalarType::float32
-                ? "Computed and stored as float64 it may not be, and --pivot-floor raises such pivots."
-                : "--pivot-floor raises such pivots.") +
-           " Or has it negative eigenvalues?";
+      return what +
+             " in float32 arithmetic. In float64 arithmetic, the same matrices are positive definite. Store A and b as "
+             "float64, or see --pivot-floor.";
+    return what + ": a pivot is 0 or negative. Is A singular up to rounding? Then " +
+           (type == ScalarType::float32 ? "compute and store it as float64, or raise" : "raise") +
+           " such pivots with --pivot-floor. Or does A have negative eigenvalues?";
   }
   return {};
 }
@@ -273,12 +273,12 @@ std::string likely_cause_on_lattices(const FailureSigns& signs, std::int64_t cha
   if (signs.charges == 0) return {};
   if (signs.charges_within == 0)
     return "none of the " + std::to_string(signs.charges) +
-           " charges lies within its lattice. Have positions, origin and spacing the same unit (nm, angstrom)?";
+           " charges lies within its lattice. Do positions, origin and spacing all have the unit angstrom?";
   if (charges_on_points >= signs.charges)
-    return std::string("as many charges lie on lattice points as there are") +
-           (are_left_out ? ", where V leaves them out" : "") +
-           ". Are the positions rounded to the lattice? An origin half a spacing away avoids them" +
-           (are_left_out ? "." : ", --singular skip leaves them out.");
+    return "as many charges lie on lattice points as there are charges" +
+           std::string(are_left_out ? " (V leaves them out there)" : "") +
+           ". Are the positions rounded to the lattice? Then shift the origin by half a spacing" +
+           (are_left_out ? "." : ", or leave these charges out with --singular skip.");
   return {};
 }
 

@@ -120,8 +120,8 @@ void InputGuard::refuse_change(const InputIdentity& begun) const {
   if (begun.hash.empty() && begun.bytes == 0) return;  // no regular file
   const auto refuse = [&](const std::string& why) {
     throw Error(ErrorKind::bad_input, "cannot use " + path_,
-                why + " while it was used: the results would be of no file",
-                "Let nothing write to it meanwhile, and run again.");
+                why + " while it was used, so the results would belong to no file",
+                "Keep other programs from writing to it, and run again.");
   };
   struct stat now {};
   if (::fstat(descriptor_, &now) != 0) refuse("it could not be looked at");
@@ -145,7 +145,7 @@ bool is_another_input(const std::string& path, const std::string& hash_of_input)
   if (hash_of_input.empty()) return false;
   const InputIdentity found = identify_input({path});
   if (found.hash.empty())
-    throw Error(ErrorKind::missing_file, "cannot read " + path, "its hash could not be found",
+    throw Error(ErrorKind::missing_file, "cannot read " + path, "its hash could not be computed",
                 "Check the disk or the network, and run again.");
   return found.hash != hash_of_input;
 }

@@ -50,10 +50,10 @@ std::string verdict_text(const SetOutcome& set) {
   if (v.checked == 0) return set.batch == 0 ? "nothing to verify" : "not verified";
   std::string text = std::to_string(v.agreed) + " of " + std::to_string(set.batch) + " agree with the referee";
   if (const char* values = words_of(set).values)
-    text += (set.kind == PotentialSet::kind ? " at " : " in ") + std::to_string(set.values_checked) + " " + values;
+    text += " (" + std::to_string(set.values_checked) + " " + values + " compared)";
   if (v.disagreed > 0) text += ", " + std::to_string(v.disagreed) + " DISAGREE";
   if (!set.has_compared_numbers()) return text;
-  return text + "; largest error " + formatted("%.3g", v.worst_error_over_bound) + " of the bound (at index " +
+  return text + "; largest error " + formatted("%.3g", v.worst_error_over_bound) + " of its error bound (at index " +
          index_text(set, v.worst_index) + ")";
 }
 
@@ -61,7 +61,11 @@ std::string verdict_text(const SetOutcome& set) {
 /// solved.
 std::string numbers_text(const SetOutcome& set, double pivot_floor) {
   std::string text;
-  if (set.worst_backward_error) text = "backward error at most " + formatted("%.3g", *set.worst_backward_error) + " u";
+  if (set.worst_backward_error) {
+    const bool is_single = set.type == ScalarType::float32;
+    text = "backward error at most " + formatted("%.2g", *set.worst_backward_error * (is_single ? 0x1p-24 : 0x1p-53)) +
+           " (" + formatted("%.3g", *set.worst_backward_error) + " u, u = " + (is_single ? "2^-24)" : "2^-53)");
+  }
   if (set.smallest_rcond)
     text += (text.empty() ? "" : ", ") + ("rcond at least " + formatted("%.3g", *set.smallest_rcond));
   if (const std::string repairs = repairs_text(set, pivot_floor); !repairs.empty()) text += ", " + repairs;
@@ -79,7 +83,7 @@ std::string potential_text(const SetOutcome& set) {
   if (set.potential_range && set.has_field) text += ", E in " + field_unit_name(set.unit);
   if (set.energy_range)
     text += (text.empty() ? "" : ", ") +
-            std::string(set.kind == PairEnergySet::kind ? "energy of pairs" : "interaction energy") +
+            std::string(set.kind == PairEnergySet::kind ? "pair energy" : "interaction energy") +
             range(*set.energy_range, energy_unit_name(set.unit));
   return text;
 }
@@ -116,21 +120,20 @@ std::vector<Stage> stages_of(const RunReport& report) {
     if (work_of_unit[heavier] > 0) unit = heavier;
   const double work = work_of_unit[unit];
   std::vector<Stage> stages{
-      {"set-up", s.set_up, 0, "",
-       "files are opened, and places for all results laid out: small jobs in one file take it once"},
+      {"set-up", s.set_up, 0, "", "put small jobs into one file, because a run opens files and lays out results once"},
       {"start", s.start, 0, "",
-       "a GPU takes it once in a run, whatever the size; small jobs are quicker with --device cpu"},
+       "use --device cpu for small jobs, or put them into one file: a GPU starts once in a run"},
       {"read", s.read, report.problem_bytes, "bytes",
-       "packed triangles and narrow samples are smaller; a faster disk, or a warm cache"}};
+       "store packed triangles or narrower samples; use a faster disk, or a file in the disk cache"}};
   if (report.on_gpus) {
     stages.push_back({"copy", s.compute - s.kernels, report.problem_bytes + report.result_bytes, "bytes",
-                      "packed triangles and float32 are half as large; several GPUs have a bus each"});
-    stages.push_back({"kernels", s.kernels, work, unit, "several GPUs: --device cuda:all"});
+                      "store packed triangles or float32, which are half as large; use several GPUs"});
+    stages.push_back({"kernels", s.kernels, work, unit, "use several GPUs: --device cuda:all"});
   } else {
-    stages.push_back({"compute", s.compute, work, unit, "a GPU, or more cores"});
+    stages.push_back({"compute", s.compute, work, unit, "use a GPU, or more cores"});
   }
-  stages.push_back({"verify", s.verify, checked, "answers", "--verify sample=N, or more cores"});
-  stages.push_back({"write", s.write, report.result_bytes, "bytes", "a faster disk"});
+  stages.push_back({"verify", s.verify, checked, "answers", "use --verify sample=N, or more cores"});
+  stages.push_back({"write", s.write, report.result_bytes, "bytes", "use a faster disk"});
   return stages;
 }
 
@@ -157,12 +160,12 @@ void put_set(TextWriter& text, const RunReport& report, const SetOutcome& set) {
   for (const auto& [status, count] : set.failed)
     text << "    " << count << " with status " << status << ": " << kind.describe(status)
          << first_failed_text(set, status, count) << "\n";
-  if (const std::string cause = set.likely_cause(); !cause.empty()) text << "  " << cause << "\n";
+  if (const std::string cause = set.likely_cause(); !cause.empty()) text << "  likely cause: " << cause << "\n";
   if (const std::string numbers = numbers_text(set, report.pivot_floor); !numbers.empty())
     text << "  " << numbers << "\n";
   if (const std::string values = potential_text(set); !values.empty()) text << "  " << values << "\n";
   if (set.singular > 0)
-    text << (set.kind == PairEnergySet::kind      ? "    pairs on one place: "
+    text << (set.kind == PairEnergySet::kind      ? "    pairs at one position: "
              : set.targets == TargetKind::lattice ? "    charges on lattice points: "
                                                   : "    targets on charges: ")
          << set.singular << "\n";
@@ -189,13 +192,14 @@ std::string report_text(const RunReport& report) {
     text << "device: " << report.device << "\n"
          << "time: " << seconds_text(total);
     if (const Stage* const bound = bound_of(stages, total))
-      text << ", bound by: " << bound->name << " (" << bound->remedy << ")";
+      text << "; slowest stage: " << bound->name << " (to speed it up: " << bound->remedy << ")";
     text << "\n";
     for (const Stage& stage : stages) {
       if (stage.seconds <= 0) continue;
       text << "  " << stage.name << " " << seconds_text(stage.seconds);
       if (stage.amount > 0)
-        text << ": " << stage_rate(stage, stage.seconds) << " while at it, " << stage_rate(stage, total) << " over all";
+        text << ": " << stage_rate(stage, stage.seconds) << " in this stage, " << stage_rate(stage, total)
+             << " over the whole run";
       text << "\n";
     }
     text << "results: " << visible_text(report.results) << "\n";

@@ -20,12 +20,12 @@ Decision decide(const RunOptions& options, ProblemReader& reader, const std::fun
   for (const std::string& note : reader.notes()) spdlog::info("{}", note);
   const bool are_many = ranks.count > 1;
   if (are_many && !options.share.is_everything())
-    throw Error(ErrorKind::usage, "--shard is for processes that do not know each other",
-                "a launcher has started these together", "Leave it out: each rank takes a share.");
+    throw Error(ErrorKind::usage, "--shard cannot be given", "a launcher has started this process together with others",
+                "Leave it out: each rank takes a share.");
   refuse_output_that_is_input(options.problems, options.results);
   if (are_many && options.resume)
     throw Error(ErrorKind::usage, "--resume is for a run of one process", "a launcher has started several",
-                "Leave it out, or run shares (--shard), each of which can be gone on with, and merge them.");
+                "Leave it out, or run shares (--shard), which can be resumed, and merge them.");
   if (ranks.index == 0 && !options.resume) check_output(options.results, options.overwrite);
   const int parts = are_many ? ranks.count : options.share.count;
   const Estimate job = estimate(reader, options.precision, options.verify, options.instruction_set).part(parts);

@@ -30,7 +30,7 @@ DeviceChoice choose_device(const DeviceRequest& request, unsigned threads, Instr
   Backend backend{request.kind == Kind::reference ? BackendKind::reference : BackendKind::cpu, 0, threads,
                   instruction_set};
   if (request.kind == Kind::automatic && prefer_cpu) {
-    if (may_have_gpu()) choice.note = "the CPU is done before a GPU has begun";
+    if (may_have_gpu()) choice.note = "the CPU finishes before a GPU would have started";
   } else if (request.kind == Kind::automatic || request.kind == Kind::cuda) {
     std::vector<int> indices = request.indices;
     if (const DeviceList list = cuda_devices(); indices.empty() && !list.devices.empty()) {

@@ -37,8 +37,8 @@ std::int64_t bytes_of_results(const Set& set, ScalarType /*precision*/) {
 
 std::string dry_run(const RunOptions& options) {
   if (launched_processes() > 1 && options.share.is_everything())
-    throw Error(ErrorKind::usage, "--dry-run is of one process", "a launcher has started several",
-                "Call it without the launcher; --shard 1/N plans what one of N ranks would do.");
+    throw Error(ErrorKind::usage, "--dry-run is for a run of one process", "a launcher has started several",
+                "Call it without the launcher. With --shard 1/N it plans what one of N ranks would do.");
   ProblemReader reader(options.problems, thread_count(options.threads));
   const InputGuard guard(options.problems, reader.descriptor());
   const auto input = [&] { return guard.identify(); };
@@ -74,7 +74,7 @@ std::string dry_run(const RunOptions& options) {
   text << "memory of the blocks: at most " << bytes_text(static_cast<double>(memory_bytes)) << "\n";
   if (is_estimated)
     text << "time: about " << seconds_text(plan.seconds())
-         << ", by an estimate that is right to a factor of about two, from a file that is in memory\n";
+         << " (estimated to within a factor of about two, for a file in the disk cache)\n";
   text << "results: " << visible_text(options.results) << ", about "
        << bytes_text(static_cast<double>(result_bytes_of_all)) << "; nothing was computed or written (--dry-run)\n";
   if (!options.json) return text.str();

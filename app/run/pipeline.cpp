@@ -203,7 +203,7 @@ void Pipeline::take_place() {
   journal_path_ = left.journal;
   if (journal_path_.empty())
     spdlog::warn(
-        "If this run is stopped, it cannot be gone on with (--resume): files cannot be locked where {} is to be.",
+        "If this run is stopped, --resume cannot continue it, because files in the folder of {} cannot be locked.",
         options_.results);
 }
 
@@ -260,7 +260,7 @@ void Pipeline::name_computers() {
 /// Stops the journal, because it counts in blocks of the former size.
 void Pipeline::forget_journal(Run& all) {
   if (!journal_) return;
-  spdlog::warn("If this run is stopped, it cannot be gone on with (--resume): its blocks are no longer the same.");
+  spdlog::warn("If this run is stopped, --resume cannot continue it, because its blocks have become smaller.");
   all.journal = nullptr;
   journal_.reset();
   writer_->note_written(false);

@@ -81,26 +81,26 @@ bool take_smaller_blocks(Plan& plan) {
 std::vector<std::string> plan_words(const Plan& plan, const DeviceRequest& request) {
   std::vector<std::string> words;
   const bool is_choice = request.kind == DeviceRequest::Kind::automatic;
-  std::string why = "--device names it";
+  std::string why = "named by --device";
   if (is_choice && !plan.device.note.empty()) {
     why = plan.device.note;
   } else if (is_choice) {
-    why = "it is quicker by an estimate";
+    why = "estimated to be faster";
   }
   words.push_back("device: " + plan.device.description + " (" + why + ")");
   if (is_choice) {
     const bool auto_verify = plan.verify.kind == VerifyMode::Kind::automatic;
     const auto share = [&](bool on_gpu) { return auto_verify ? affordable_share(plan.job, on_gpu, plan.threads) : 1; };
-    words.push_back("estimates: on the CPU's " + std::to_string(plan.threads) +
-                    (plan.threads == 1 ? " thread " : " threads ") +
-                    seconds_text(seconds_on_cpu(plan.job, share(false), plan.threads)) + ", on one GPU " +
-                    seconds_text(seconds_on_gpus(plan.job, 1, share(true), plan.threads)) + ", with verification");
+    words.push_back("estimates: " + seconds_text(seconds_on_cpu(plan.job, share(false), plan.threads)) + " on " +
+                    std::to_string(plan.threads) + (plan.threads == 1 ? " CPU thread, " : " CPU threads, ") +
+                    seconds_text(seconds_on_gpus(plan.job, 1, share(true), plan.threads)) +
+                    " on one GPU, both with verification");
   }
   std::string verified = "verified: " + plan.verify_mode;
   if (plan.verify.kind == VerifyMode::Kind::automatic)
-    verified += "; all takes about " + seconds_text(plan.job.referee / plan.threads);
+    verified += "; verifying all would take about " + seconds_text(plan.job.referee / plan.threads);
   words.push_back(verified);
-  words.push_back("blocks: " + std::to_string(plan.blocks_in_memory) + " in memory at most" +
+  words.push_back("blocks: at most " + std::to_string(plan.blocks_in_memory) + " in memory" +
                   (plan.is_memory_limited
                        ? ", of up to about " + bytes_text(static_cast<double>(plan.block_bytes)) + " each (--memory)"
                        : ""));

@@ -7,9 +7,10 @@ namespace smallbatch {
 
 Ranks::Ranks(bool is_share) {
   if (launched_processes() > 1 && !is_share)
-    throw Error(ErrorKind::usage, "several processes were started for one run", "this build has no MPI",
-                "Build with -DSMALLBATCH_MPI=ON, or give each process a share (--shard) and an output of its own, and "
-                "merge them.");
+    throw Error(
+        ErrorKind::usage, "several processes were started for one run", "this build has no MPI",
+        "Build with -DSMALLBATCH_MPI=ON, or give each process its own share (--shard) and output, and merge the "
+        "outputs.");
 }
 // These functions use members in the build with MPI.
 // NOLINTBEGIN(performance-trivially-destructible, readability-convert-member-functions-to-static)

@@ -57,7 +57,7 @@ Ranks::Ranks(bool is_share) {
     uses_mpi_ = false;
     if (is_share || launched_processes() == 1) return;
     throw Error(ErrorKind::usage, "several processes were started for one run, and do not know each other",
-                "the launcher is not that of the MPI in this build",
+                "the launcher belongs to another MPI than this build",
                 "Use its own mpirun or srun --mpi=pmix, or run shares (--shard), each by itself, and merge them.");
   }
   MPI_Comm local = MPI_COMM_NULL;
@@ -70,7 +70,7 @@ Ranks::Ranks(bool is_share) {
 Ranks::~Ranks() {
   if (!uses_mpi_) return;
   if (std::uncaught_exceptions() > 0 && !has_agreed_) {  // the others would wait for this rank
-    std::fputs("smallbatch: a rank failed where it could not tell the others, so that all of them are ended\n", stderr);
+    std::fputs("smallbatch: a rank failed and could not tell the others, so all ranks are ended\n", stderr);
     MPI_Abort(MPI_COMM_WORLD, 70);
   }
   // When the first rank exits with an error, a launcher sends SIGTERM to the others. They have no work left and end by

@@ -33,13 +33,13 @@ std::optional<RunReport> find_complete(const RunOptions& options, const AskIdent
         const ResultReader results(options.results);
         RunReport report = told_report(results, options.results);
         report.was_complete = true;
-        spdlog::info("{} is there already, complete, of this very run: nothing is to be done", options.results);
+        spdlog::info("{} already has the complete results of this run: there is nothing to do", options.results);
         std::int64_t failed = 0, disagreed = 0;
         for (const SetOutcome& set : report.sets) {
           failed += set.failed_count();
           disagreed += set.verification.disagreed;
         }
-        if (failed + disagreed > 0) spdlog::info("of its problems {} failed, {} disagree", failed, disagreed);
+        if (failed + disagreed > 0) spdlog::info("{} of its problems failed, {} disagree", failed, disagreed);
         return report;
       }
     } catch (const Error& error) {
@@ -55,22 +55,23 @@ std::unique_ptr<RunJournal> find_unfinished(const RunOptions& options, const Lef
                                             const AskIdentity& identity) {
   if (!left.is_there) return {};
   if (!options.resume) {
-    spdlog::warn("a run that did not end has left {}, which is removed (--resume goes on with it)", left.part);
+    spdlog::warn("{} of an unfinished run is removed (--resume would continue that run)", left.part);
     return {};
   }
   auto journal = std::make_unique<RunJournal>(left.journal, access);
   if (!journal->has_begun()) {
-    spdlog::warn("of {} nothing is known: it is removed, and the run begins again", left.part);
+    spdlog::warn("{} has no journal of finished blocks: it is removed, and the run begins again", left.part);
     return {};
   }
   journal->take_earlier(options.results, identity());
-  spdlog::info("going on with the run that has left {}", left.part);
+  spdlog::info("continuing the run that left {}", left.part);
   return journal;
 }
 
 Remains::Remains(const RunOptions& options, const std::string& command_line)
     : results_(options.results),
-      how_("What is finished is kept. This goes on with it: " + command_line + (options.resume ? "" : " --resume")),
+      how_("Finished blocks are kept. This command continues the run: " + command_line +
+           (options.resume ? "" : " --resume")),
       is_json_(options.json) {}
 
 void Remains::are_none() const { end_soon_with({is_json_, words_on_nothing_left, files_}); }

@@ -74,9 +74,9 @@ void RunJournal::take_earlier(const std::string& results, const RunIdentity& ide
     const auto was = std::ranges::find(earlier_identity_, name, &RunIdentity::value_type::first);
     const std::string before = was == earlier_identity_.end() ? "not known" : was->second;
     if (before == value) continue;
-    throw Error(ErrorKind::usage, "cannot go on with the run that was to write " + results,
-                name + " was " + before + ", and is " + value,
-                "Call it as it was called, or without --resume, which begins again.");
+    throw Error(ErrorKind::usage, "cannot continue the unfinished run of " + results,
+                name + " was " + before + ", and is now " + value,
+                "Use the same options and files as before, or leave out --resume to begin again.");
   }
   for (std::size_t record = 1; record < journal_.earlier_count(); ++record) {
     const FinishedBlock block = finished(record);
@@ -98,8 +98,8 @@ auto RunJournal::understood(std::size_t record, Read read) const {
   try {
     return read(journal_.earlier(record));
   } catch (const nlohmann::json::exception&) {
-    throw Error(ErrorKind::usage, "cannot go on with the run that has left " + path_,
-                "this journal holds what this program does not write", "Call it without --resume, which begins again.");
+    throw Error(ErrorKind::usage, "cannot continue the run that left " + path_,
+                "this program does not understand this journal", "Leave out --resume to begin again.");
   }
 }
 

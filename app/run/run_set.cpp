@@ -70,9 +70,8 @@ std::int64_t take_over(const Run& run, Kind& kind, Ranges& blocks) {
                           end <= static_cast<std::int64_t>(blocks.size()) &&
                           finished.ranges == numbers_of(blocks, done, end);
     if (!are_next || !run.writer.has_all(finished.written)) {
-      spdlog::warn(
-          "{}: block {} {}; computing goes on from there", visible_text(set), done,
-          are_next ? "in the unfinished file is not what was written there" : "is not what its journal goes on with");
+      spdlog::warn("{}: block {} {}; it and all later blocks are computed again", visible_text(set), done,
+                   are_next ? "has changed in the unfinished file" : "does not follow in the journal");
       break;
     }
     for (std::int64_t k = done; k < end; ++k) {
@@ -80,10 +79,10 @@ std::int64_t take_over(const Run& run, Kind& kind, Ranges& blocks) {
       hash += read_block(run.reader, kind.set, blocks[static_cast<std::size_t>(k)], block);
     }
     if (hash != finished.problems_hash) {
-      throw Error(ErrorKind::usage, "cannot go on with the run that was to write " + run.options.results,
-                  "the problems of block " + std::to_string(end - 1) + " of " + visible_text(set) + " of " +
-                      run.options.problems + " are no longer those that were solved",
-                  "Put the problem file back as it was, or leave out --resume, which begins again.");
+      throw Error(ErrorKind::usage, "cannot continue the unfinished run of " + run.options.results,
+                  "the problems of block " + std::to_string(end - 1) + " of " + visible_text(set) + " in " +
+                      run.options.problems + " have changed since they were solved",
+                  "Restore the problem file, or leave out --resume to begin again.");
     }
     std::string_view counted = finished.counted;
     kind.take(blocks[static_cast<std::size_t>(finished.last_block)], finished.judged, counted);

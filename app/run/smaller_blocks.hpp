@@ -19,7 +19,7 @@ auto in_blocks_that_fit(Plan& plan, const BeforeSmaller& before_smaller, const R
     } catch (const Error& error) {
       const bool is_limited = plan.is_memory_limited;
       if (error.kind() != ErrorKind::out_of_memory || !take_smaller_blocks(plan)) throw;
-      if (!is_limited) spdlog::warn("{} Going on with smaller blocks.", error.what());
+      if (!is_limited) spdlog::warn("{} The run continues with smaller blocks.", error.what());
       before_smaller();
     }
   }

@@ -104,7 +104,7 @@ void StageProgress::fail(std::exception_ptr failure) {
   changed_.notify_all();
 }
 
-void tell_lost(const Error& error) { spdlog::warn("{} The others go on.", error.what()); }
+void tell_lost(const Error& error) { spdlog::warn("{} The other devices continue.", error.what()); }
 
 void StageProgress::rethrow() const {
   if (failure_) std::rethrow_exception(failure_);

@@ -1,7 +1,6 @@
-"""Every byte of a result file is one that a checksum is of: against h5py and another XXH3, and by changing bytes.
+"""Checksums cover every byte of a result file: checked with h5py and another XXH3, and by changing bytes.
 
-One file, because all of it is about results with sets of every kind, made once.
-"""
+One file, because all tests use one result file with sets of every kind."""
 
 import json
 import os
@@ -20,7 +19,7 @@ PIECE = 1 << 20
 
 
 def write_everything(path):
-    """Sets of every kind, small."""
+    """Writes small sets of every kind."""
     rng = np.random.default_rng(3)
     with open_problem_file(path) as file:
         add_solve(file, "systems", batch=7, n=5, nrhs=2)
@@ -42,7 +41,8 @@ def write_everything(path):
 
 
 def spans_of(path):
-    """{dataset: (begin, bytes)} of all that have bytes, by h5py; each once, those of sets by their names there."""
+    """Returns {dataset: (begin, bytes)} of all datasets that have bytes, by h5py. A dataset with two names has that of
+    its set."""
     names = {}
 
     def take(group):
@@ -61,7 +61,7 @@ def spans_of(path):
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory, smallbatch_program):
-    """The folder of p.h5 and its results r.h5, whose bytes are those of `content`."""
+    """The folder of p.h5 and its results r.h5. The bytes of r.h5 are `content`."""
     folder = tmp_path_factory.mktemp("made")
     write_everything(folder / "p.h5")
     smallbatch_program(folder)("run", "p.h5", "-o", "r.h5", "--device", "cpu")
@@ -84,7 +84,7 @@ def flip(path, place, mask=1):
 
 
 def test_hashes_are_those_of_the_datasets(results):
-    """And every byte is in one of them."""
+    """Every dataset has its hash, and every byte of the file is in some hash."""
     content, spans = results.read_bytes(), spans_of(results)
     own = {name: spans.pop(name) for name in list(spans) if name.startswith("/checksums/")}
     with h5py.File(results) as file:
@@ -110,19 +110,19 @@ def test_hashes_are_those_of_the_datasets(results):
 def test_what_was_written_is_what_is_found(smallbatch, results):
     spans = {name for name in spans_of(results) if not name.startswith("/checksums/")}
     shown = smallbatch("info", "r.h5", "--check").stdout
-    assert f"all {results.stat().st_size} bytes are what was written ({len(spans)} datasets, and the rest)" in shown
+    assert f"all {results.stat().st_size} bytes are unchanged ({len(spans)} datasets and the rest of the file)" in shown
     assert smallbatch("info", "r.h5").stdout == "".join(
-        line for line in shown.splitlines(True) if "bytes are what was written" not in line)
+        line for line in shown.splitlines(True) if "bytes are unchanged" not in line)
     told = json.loads(smallbatch("info", "r.h5", "--check", "--json").stdout)["check"]
     assert told == {"datasets": len(spans), "bytes": results.stat().st_size}
     refused = smallbatch("info", "p.h5", "--check", expect=3)
     assert "cannot be checked (problem files have no checksums)" in refused.stderr and not refused.stdout
     done = smallbatch("verify", "p.h5", "r.h5")
-    assert "not what was written" not in done.stderr and "checksums" not in done.stderr
+    assert "has changed" not in done.stderr and "checksums" not in done.stderr
 
 
 def places_to_change(content, spans, rng, count):
-    """Of each dataset, of what HDF5 keeps in its heaps (which it has no checksum of), and anywhere."""
+    """Places in each dataset, in HDF5's heaps, which have no checksums of HDF5, and anywhere."""
     places = [begin + int(rng.integers(size)) for begin, size in spans.values()]
     for heap in re.finditer(b"GCOL", content):
         places += [heap.start() + int(k) for k in rng.integers(4096, size=4)]
@@ -143,7 +143,7 @@ def test_every_changed_byte_is_named(smallbatch, results):
         if of_dataset and not of_dataset[0].startswith("/checksums"):
             assert of_dataset[0] in done.stderr, told
         elif of_dataset:
-            assert "/checksums" in done.stderr or "in no dataset" in done.stderr, told
+            assert "/checksums" in done.stderr or "outside all datasets" in done.stderr, told
     assert results.read_bytes() == content
     smallbatch("info", "r.h5", "--check")
 
@@ -156,14 +156,15 @@ def test_bytes_that_are_lost_or_added_are_named(smallbatch, results):
 
 
 def attribute_place(content, text, count=1):
-    """Where one of the texts of attributes that are alike begins."""
+    """Returns where one of several equal attribute texts begins."""
     places = [found.start() for found in re.finditer(re.escape(text), content)]
     assert len(places) >= count, text
     return places[0]
 
 
 def test_verify_names_what_was_changed(smallbatch, results):
-    """x, V, verdicts, statistics: by their places; units and provenance: by HDF5's own checksums of the headers."""
+    """Damaged x, V, verdicts and statistics are named by place. HDF5's own header checksums reveal damaged units and
+    provenance."""
     content, spans = results.read_bytes(), spans_of(results)
     for name, said in {"/solve/systems/x": r"/solve/systems/x from \[0, 0, 0\] to \[6, 4, 1\]",
                        "/potential/series/V": r"/potential/series/V from \[0, 0, 0, 0\] to \[1, 1, 2, 3\]",
@@ -175,7 +176,7 @@ def test_verify_names_what_was_changed(smallbatch, results):
         begin, size = spans[name]
         flip(results, begin + size - 1)
         done = smallbatch("verify", "p.h5", "r.h5", expect=3)
-        assert "is not what was written (changed: " in done.stderr and re.search(said, done.stderr), done.stderr
+        assert "has changed since it was written (" in done.stderr and re.search(said, done.stderr), done.stderr
         assert not done.stdout
         flip(results, begin + size - 1)
     for text in (b"kT/e", b"Eigen 3.", b"--device cpu", b"criterion"):
@@ -188,7 +189,7 @@ def test_verify_names_what_was_changed(smallbatch, results):
 
 
 def test_a_large_dataset_is_named_by_the_piece(smallbatch, tmp_path):
-    """Pieces of a MiB, whatever the blocks are."""
+    """Pieces have a MiB each, for blocks of any size."""
     smallbatch("generate", "spd", "-o", "p.h5", "--n", 8, "--batch", 100_000, "--set", "s")
     smallbatch("run", "p.h5", "-o", "r.h5", "--verify", "none", "--memory", "8M")
     (begin, size), row = spans_of(tmp_path / "r.h5")["/solve/s/x"], 32
@@ -214,7 +215,7 @@ def hashes_of(path):
 
 
 def test_equal_numbers_have_equal_hashes(smallbatch, tmp_path):
-    """However they were computed: small blocks come strided, and out of order of the bytes; shares are merged."""
+    """Hashes do not depend on the way of computing. Small blocks write strided and out of order; shares are merged."""
     rng = np.random.default_rng(5)
     with open_problem_file(tmp_path / "p.h5") as file:
         add_solve(file, batch=500, n=12)
@@ -242,19 +243,19 @@ def test_shares_that_are_damaged_are_not_merged(smallbatch, tmp_path):
     write_two_shares(smallbatch, tmp_path)
     flip(tmp_path / "2.h5", spans_of(tmp_path / "2.h5")["/solve/systems/x"][0] + 5)
     done = smallbatch("merge", "1.h5", "2.h5", "-o", "m.h5", expect=3)
-    assert "2.h5 is not what was written (changed: /solve/systems/x from" in done.stderr
+    assert "2.h5 has changed since it was written (/solve/systems/x from" in done.stderr
     assert not (tmp_path / "m.h5").exists()
 
 
 def test_shares_whose_numbers_nobody_vouches_for_are_not_merged(smallbatch, tmp_path):
-    """Packed anew, with one changed on the way: the merged file would have a right checksum of it."""
+    """A dataset was repacked and one value changed. The merged file would give it a valid checksum."""
     write_two_shares(smallbatch, tmp_path)
     with h5py.File(tmp_path / "2.h5", "r+") as file:
         values = file["solve/systems/x"][...]
         values[0, 0] = 9
         del file["solve/systems/x"]
         file["solve/systems"].create_dataset("x", data=values, compression="gzip")
-    assert "(/solve/systems/x is not as it was written" in smallbatch("merge", "1.h5", "2.h5", "-o", "m.h5", expect=3).stderr
+    assert "(/solve/systems/x is not stored as it was written" in smallbatch("merge", "1.h5", "2.h5", "-o", "m.h5", expect=3).stderr
     assert not (tmp_path / "m.h5").exists()
 
 
@@ -262,19 +263,19 @@ def test_shares_that_were_added_to_are_merged_with_a_warning(smallbatch, tmp_pat
     write_two_shares(smallbatch, tmp_path)
     with h5py.File(tmp_path / "2.h5", "r+") as file:
         file["solve/systems"].attrs["remark"] = "mine"
-    assert "2.h5: bytes that are in no dataset" in smallbatch("merge", "1.h5", "2.h5", "-o", "m.h5").stderr
+    assert "2.h5: bytes outside all datasets" in smallbatch("merge", "1.h5", "2.h5", "-o", "m.h5").stderr
 
 
 def test_what_others_have_added_is_not_gone_through(smallbatch, results):
-    """Also where it leads back to where it is, in more ways than can be gone."""
+    """Links that others added are not followed, even if they lead back in too many ways to follow."""
     with h5py.File(results, "r+") as file:
         for k in range(40):
             file[f"round {k}"] = file["/"]
     told = smallbatch("verify", "p.h5", "r.h5").stderr
-    assert "bytes that are in no dataset" in told
+    assert "bytes outside all datasets" in told
     smallbatch("report", "r.h5", "-o", "m.html")
     refused = smallbatch("info", "r.h5", "--check", expect=3).stderr
-    assert "no sense" not in refused and "in no dataset" in refused
+    assert "no sense" not in refused and "outside all datasets" in refused
 
 
 def test_results_of_older_formats_have_no_checksums_and_say_so(smallbatch, results):
@@ -330,14 +331,14 @@ def test_what_others_make_of_results_is_of_what_was_written(smallbatch, results,
         assert f"cannot use {name}" in refused and "it is not what was written" in refused
         assert not output.exists()
         flip(results, begin + size - 1)
-        flip(results, spans["/solve/systems/x"][0])  # of which nothing is read
+        flip(results, spans["/solve/systems/x"][0])  # export does not read this dataset
         smallbatch(*call)
         flip(results, spans["/solve/systems/x"][0])
-        assert kind == "visibilities" or output.read_bytes() == content  # those say when they were made
+        assert kind == "visibilities" or output.read_bytes() == content  # a visibility file holds its time of creation
 
 
 def test_what_is_read_of_a_large_dataset_is_compared_by_the_piece(smallbatch, tmp_path):
-    """A lattice is exported though another one is damaged, farther away than a piece."""
+    """A lattice can be exported although another one is damaged, if more than a piece lies between them."""
     lattices, length = 5, 60
     with open_problem_file(tmp_path / "p.h5") as file:
         add_potential(file, "grid", np.zeros((lattices, 3)), np.ones(lattices), np.arange(lattices + 1),
@@ -393,13 +394,13 @@ def test_checksums_that_make_no_sense_are_refused(smallbatch, results, spoil):
 
 
 def test_what_another_program_adds_is_told_and_no_obstacle(smallbatch, results):
-    """The numbers are compared all the same; datasets that it compressed are left to the referee."""
+    """The numbers are still compared. Datasets that the other program compressed are left to the referee."""
     with h5py.File(results, "r+") as file:
         file["solve/systems"].attrs["comment"] = "mine"
     done = smallbatch("info", "r.h5", "--check", expect=3)
-    assert "bytes that are in no dataset" in done.stderr
+    assert "bytes outside all datasets" in done.stderr
     done = smallbatch("verify", "p.h5", "r.h5")
-    assert "bytes that are in no dataset are not what was written" in done.stderr
+    assert "bytes outside all datasets have changed" in done.stderr
     begin, _ = spans_of(results)["/solve/systems/x"]
     flip(results, begin)
     assert "/solve/systems/x from" in smallbatch("verify", "p.h5", "r.h5", expect=3).stderr

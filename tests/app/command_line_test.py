@@ -1,5 +1,4 @@
-"""What the command says about its own words: help, misspelt ones, names of files, JSON of errors, logs, the man page and
-completions."""
+"""The texts of the command: help, misspelt words, names of files, JSON of errors, logs, the man page and completions."""
 
 import json
 import re
@@ -36,31 +35,31 @@ UNKNOWN = {
     "generate -o a.h5": ["generate needs one of spd, charges, signal before -o", "smallbatch generate --help"],
     "generate --nrhs 2 -o a.h5": ["generate needs spd before --nrhs"],
     "run p.h5 -o a.h5 --memory 1": ["--memory cannot be '1'", "it is 1 bytes, less than 1 MiB", "512MiB"],
-    "run p.h5 -o a.h5 --memory lots": ["--memory cannot be 'lots'", "no number with a unit", "512MiB"],
-    "run p.h5 -o a.h5 --memory 5XB": ["'XB' is no unit", "512MiB"],
+    "run p.h5 -o a.h5 --memory lots": ["--memory cannot be 'lots'", "not a number with a unit", "512MiB"],
+    "run p.h5 -o a.h5 --memory 5XB": ["'XB' is not a unit", "512MiB"],
     "run p.h5 -o a.h5 --memory 2EB": ["more than 1 PiB", "512MiB"],
     "run p.h5 -o a.h5 --json=maybe": ["--json takes no value ('maybe' was given)", "Write --json alone."],
-    "run p.h5 -o a.h5 --device cuda:0,0": ["GPU 0 is there twice", "cuda:0,1"],
-    "run p.h5 -o a.h5 --device cuda:x": ["'x' is no index of a GPU", "cuda:0"],
-    "run p.h5 -o a.h5 --verify sample=few": ["'few' is no number of answers", "sample=1000"],
+    "run p.h5 -o a.h5 --device cuda:0,0": ["GPU 0 is named twice", "cuda:0,1"],
+    "run p.h5 -o a.h5 --device cuda:x": ["'x' is not the index of a GPU", "cuda:0"],
+    "run p.h5 -o a.h5 --verify sample=few": ["'few' is not a number of answers", "sample=1000"],
     "run p.h5 -o a.h5 --shard 4/3": ["--shard cannot be '4/3'", "1 <= K <= N", "3/16"],
-    "generate charges -o a.h5 --shape 9,9": ["it has 2 numbers, and there are three axes", "65,65,33", "A single number"],
+    "generate charges -o a.h5 --shape 9,9": ["it has 2 numbers instead of three", "65,65,33", "A single number"],
     "generate charges -o a.h5 --shape 9,9,9,9": ["it has 4 numbers", "65,65,33"],
-    "generate charges -o a.h5 --shape 9,x,9": ["its number 2 is 'x', which is no whole number", "65,65,33"],
-    "generate charges -o a.h5 --shape 9,9,": ["its number 3 is ''", "65,65,33"],
-    "generate charges -o a.h5 --shape 9,9,0": ["its number 3 is not from 1 to 1048576"],
+    "generate charges -o a.h5 --shape 9,x,9": ["number 2 is 'x', which is not a whole number", "65,65,33"],
+    "generate charges -o a.h5 --shape 9,9,": ["number 3 is ''", "65,65,33"],
+    "generate charges -o a.h5 --shape 9,9,0": ["number 3 is not from 1 to 1048576"],
     "generate charges -o a.h5 --per-charge": ["--per-charge cannot be given alone", "Add --pair-energy."],
     "generate charges -o a.h5 --pair-energy --field": ["--field cannot be given", "with --pair-energy", "Leave it out."],
     "import m.pqr -o a.h5 --origin 1,2": ["it has 2 numbers", "-16,-16,0.5"],
-    "import m.pqr -o a.h5 --channels 4": ["--channels cannot be given", "it is for samples", "Add --inputs"],
+    "import m.pqr -o a.h5 --channels 4": ["--channels cannot be given", "it applies to samples", "Add --inputs"],
     "generate spd -o a.h5 --sizes 8": ["no colon", "8:32"],
     "generate spd -o a.h5 --sizes 32:8": ["the least is more than the most", "8:32"],
     "generate spd -o a.h5 --batch 1e6": ["--batch cannot be '1e6' (it is 1000000, ", "Write 1000000."],
-    "generate spd -o a.h5 --n 4 --n 5": ["--n is there more than once. Give it once."],
+    "generate spd -o a.h5 --n 4 --n 5": ["--n is given more than once. Give it once."],
     "help run generate": ["run has no command 'generate'", "smallbatch help run, or smallbatch help generate."],
     "help run spd": ["run has no command 'spd'", "Call smallbatch help run."],
     "help generate run": ["unknown command run", "spd, charges, signal", "smallbatch generate --help"],
-    "help --completions tcsh": ["--completions: tcsh is none of bash, zsh, fish"],
+    "help --completions tcsh": ["--completions: tcsh is not one of bash, zsh, fish"],
     "import m.pqr -o a.h5 --unit kj/mol/e": ["expected one of volt", "Did you mean kJ/mol/e?"],
     "p.h5": ["p.h5", "run, merge, info"],
     "run p.h5 --devcie cpu -o a.h5": ["--devcie", "Did you mean --device?", "smallbatch run --help"],
@@ -71,9 +70,9 @@ UNKNOWN = {
     "run p.h5 -o a.h5 --verbos": ["--verbos", "Did you mean --verbose?"],
     "run p.h5 -o a.h5 --zebra": ["unknown option --zebra."],
     "run p.h5 -o a.h5 --margin 3": ["--margin", "import has it"],
-    "--json run p.h5 -o a.h5": ["--json belongs behind run"],
+    "--json run p.h5 -o a.h5": ["--json must come after run"],
     "run p.h5 -o a.h5 --method ldtl": ["--method: ldtl", "Did you mean ldlt?"],
-    "run p.h5 -o a.h5 --method mixed": ["--method: mixed is none of auto, gauss_jordan, ldlt"],
+    "run p.h5 -o a.h5 --method mixed": ["--method: mixed is not one of auto, gauss_jordan, ldlt"],
     "run p.h5 q.h5 -o a.h5": ["'q.h5'", "too many"],
     "run p.h5": ["--output", "required"],
     "run p.h5 -o": ["--output needs a value"],
@@ -94,7 +93,7 @@ PROMISES = {
     "run p.h5 -o -": ["stdout"],
     "run - -o a.h5": ["stdin"],
     "info -": ["stdin"],
-    "run p.h5 -o a.png": [".png promises a picture", "smallbatch export"],
+    "run p.h5 -o a.png": [".png means a picture", "smallbatch export"],
     "run p.h5 -o A.PNG": [".png"],
     "run p.h5 -o a.json": ["JSON", "--json"],
     "run p.h5 -o a.vti": ["ParaView", "vtkhdf"],
@@ -175,7 +174,7 @@ def test_what_fails_a_workflow_can_be_chosen(smallbatch, tmp_path):
     for choice, code in {"errors": 1, "disagreement": 1, "none": 0}.items():
         done = smallbatch("verify", "good.h5", "good_r.h5", "--fail-on", choice, expect=code)
         assert "1 DISAGREE" in done.stdout
-    # An error is one whatever is chosen.
+    # An error has its exit code whatever --fail-on says.
     smallbatch("run", "none.h5", "-o", "r.h5", "--fail-on", "none", expect=4)
 
 
@@ -219,7 +218,7 @@ def test_the_log_file_has_refusals_and_harms_no_file(smallbatch, problems, tmp_p
 
 
 def commands_in_help(smallbatch, *before):
-    """As they are typed: "run", "generate spd"."""
+    """Returns the commands as they are typed: "run", "generate spd"."""
     listed = smallbatch(*before, "--help").stdout.split("Options:")[1].split("Exit codes:")[0]
     found = []
     for name in re.findall(r"^  (\w+)  +\S", listed, re.M):
@@ -253,7 +252,7 @@ def test_the_man_page_has_every_command_option_and_exit_code(smallbatch, tmp_pat
     read = {"SMALLBATCH_INSTRUCTION_SET", "OMP_NUM_THREADS", "SLURM_CPUS_PER_TASK", "NO_COLOR"}
     assert read <= set(re.findall(r"^ +([A-Z_]+)$", text["ENVIRONMENT"], re.M))
     assert "h5dump(1)" in done.stdout.partition("SEE ALSO")[2]
-    assert "gram" in text["generate spd"]  # what its help ends with
+    assert "gram" in text["generate spd"]  # the end of the help
 
 
 def numbers_in_help(smallbatch):
@@ -275,14 +274,14 @@ def test_of_no_number_the_message_says_what_to_write_and_that_works(smallbatch, 
         for value in ["x", "", "nan", "1 2", "0.1.2", *whole]:
             message = smallbatch(*call, f"{option}={value}" if value else option, *([] if value else [""]), expect=2).stderr
             assert f"{option} cannot be '{value}' (" in message, message
-            write = re.search(r"\)\. Write (?:.*, as )?(\S+)\. See", message)[1]
+            write = re.search(r"\)\. Write (?:.*, such as )?(\S+)\. See", message)[1]
             if command == "import":
                 again = smallbatch(*call, option, write, *beside.get(option, []), expect=4)
                 assert "none.pqr" in again.stderr
             seen += 1
         if command in ("devices", "import") or option in ("--batch", "--charges"):
             continue
-        # Small enough to be done here.
+        # Small values, so that the test is quick.
         small = {"generate charges": ["--charges", "3", "--batch", "2"], "generate spd": ["--batch", "2"],
                  "generate signal": ["--times", "9"]}.get(command, [])
         other = [word for pair in zip(small[::2], small[1::2]) if pair[0] != option for word in pair]
@@ -292,7 +291,7 @@ def test_of_no_number_the_message_says_what_to_write_and_that_works(smallbatch, 
 
 
 def test_a_seed_is_what_was_typed(smallbatch, tmp_path):
-    """And no other one that it would be, counted modulo 2^64."""
+    """A seed is never reduced modulo 2^64."""
     assert "--seed cannot be '-1' (it is less than 0)" in smallbatch("generate", "spd", "-o", "a.h5", "--seed", "-1", expect=2).stderr
     smallbatch("generate", "spd", "-o", "a.h5", "--batch", 1, "--seed", 2**64 - 1)
     assert "too large" in smallbatch("generate", "spd", "-o", "b.h5", "--seed", 2**64, expect=2).stderr
@@ -328,7 +327,7 @@ def test_quiet_leaves_one_line(smallbatch, problems, tmp_path):
 
 
 def complete(script, *words):
-    """What bash makes of the last of these words."""
+    """Returns bash's completions of the last of these words."""
     asked = subprocess.run(["bash", "-c", 'source "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _smallbatch; '
                             'printf "%s\\n" "${COMPREPLY[@]}"', script, *words],
                            cwd=script.parent, capture_output=True, text=True)

@@ -1,6 +1,5 @@
-"""Correlations from file to file: what `run` writes is what NumPy's integers and long doubles say, however a recording is
-cut into blocks, and `verify` finds what was changed.
-"""
+"""Correlations from file to file. NumPy's integers and long doubles say the same as `run`, for every way to cut a
+recording into blocks. `verify` finds changed numbers."""
 
 import json
 import shutil
@@ -35,7 +34,7 @@ def outcome(done):
 @pytest.mark.parametrize("kind", ["float32", "int8", "int4"])
 @pytest.mark.parametrize("output", ["sum", "mean"])
 def test_a_recording_of_any_cut_has_its_visibilities(smallbatch, tmp_path, device, kind, output):
-    """One integration is larger than a block; the last one is shorter; some baselines have no sample."""
+    """One integration is larger than a block, the last one is shorter, and some baselines have no sample."""
     rng = np.random.default_rng(3)
     signal, integrate = samples(rng, kind, (3, 50000, 5)), 21000
     flag = rng.random((3, 50000, 5)) < 0.1
@@ -69,7 +68,7 @@ def test_a_recording_of_any_cut_has_its_visibilities(smallbatch, tmp_path, devic
 
 @pytest.mark.parametrize("packed", [False, True])
 def test_the_largest_integers_do_not_overflow(smallbatch, tmp_path, packed):
-    """-128 - 128 i, so often that a sum leaves int32; of -8 - 8 i as often it does not."""
+    """Enough samples of -128 - 128 i that a sum leaves int32, and as many of -8 - 8 i that it does not."""
     times = 70000
     signal = np.full((2, times, 2), 0x88, np.uint8) if packed else np.full((2, times, 2, 2), -128, np.int8)
     with open_problem_file(tmp_path / "p.h5") as file:
@@ -82,12 +81,12 @@ def test_the_largest_integers_do_not_overflow(smallbatch, tmp_path, packed):
 
 
 def test_a_channel_with_a_number_that_is_none_is_named(smallbatch, tmp_path):
-    """In one piece of one of its integrations; where the sample is flagged it is nobody's concern."""
+    """The sample is in one piece of one integration. A flagged sample of that kind does no harm."""
     rng = np.random.default_rng(4)
     signal, flag = samples(rng, "float32", (5, 30000, 3)), np.zeros((5, 30000, 3), np.uint8)
     signal[1, 12345, 2] = np.nan
     signal[2, 25000, 0], flag[2, 25000, 0] = np.inf, 1
-    signal[3, 20001:20004, 1] = 1.5e19  # each square is a float32, their sum is none
+    signal[3, 20001:20004, 1] = 1.5e19  # each square fits float32, their sum does not
     signal[3, 29999, 1] = 1.5e19 * 1j
     with open_problem_file(tmp_path / "p.h5") as file:
         add_correlation(file, signal=signal, flag=flag, integrate=20000)
@@ -162,7 +161,7 @@ def test_verify_refuses_results_of_another_question(smallbatch, tmp_path, attrib
 
 
 def test_a_sample_of_visibilities_is_spread_evenly(smallbatch, tmp_path):
-    """Of 3 integrations, 4 channels and 6 baselines 12: those at multiples of 6, the first of each."""
+    """With 3 integrations, 4 channels and 6 baselines, a sample of 12 takes the first of each 6 visibilities."""
     with open_problem_file(tmp_path / "p.h5") as file:
         add_correlation(file, signal=samples(np.random.default_rng(6), "float32", (4, 300, 3)), integrate=100)
     done = smallbatch("run", "p.h5", "-o", "r.h5", "--json", "--verify", "sample=12")

@@ -1,4 +1,4 @@
-"""run --dry-run and run -v: what is decided; smallbatch devices: what there is to decide on."""
+"""run --dry-run and run -v report the decisions; smallbatch devices lists the devices."""
 
 import json
 import os
@@ -36,8 +36,8 @@ def test_a_dry_run_decides_what_the_run_does(smallbatch, problems, tmp_path):
         assert plan["computer"] == report[computers[plan["kind"]]]
         blocks = "1 block" if plan["blocks"] == 1 else f"{plan['blocks']} blocks"
         assert f"{plan['computer']}; {blocks}" in text
-        assert f"{plan['kind']}/{plan['name']}: {blocks} of at most" in done.stderr  # of -v
-    # 5000 systems of n = 32: A, b, x and the numbers, in blocks of a fifth of the memory.
+        assert f"{plan['kind']}/{plan['name']}: {blocks} of at most" in done.stderr  # from -v
+    # 5000 systems of n = 32 with A, b, x and numbers, in blocks of a fifth of the memory.
     solve = planned["sets"][0]
     system = 4 * (32 * 32 + 2 * 32) + 6 * 4 + 8
     assert solve["blocks"] == pytest.approx(5000 * system / (2**23 / 5), abs=2)
@@ -54,7 +54,7 @@ def test_blocks_and_memory_of_a_dry_run_agree(smallbatch, tmp_path, batch):
     assert planned["blocks_in_memory"] == min(solve["blocks"], 5)
     assert planned["memory_bytes"] == planned["blocks_in_memory"] * solve["largest_block_bytes"]
     assert planned["memory_bytes"] == json.loads(smallbatch("info", "p.h5", "--json").stdout)["needs"]["memory_bytes"]
-    assert f"blocks: {planned['blocks_in_memory']} in memory" in smallbatch("run", "p.h5", "-o", "r.h5", "--device", "cpu",
+    assert f"blocks: at most {planned['blocks_in_memory']} in memory" in smallbatch("run", "p.h5", "-o", "r.h5", "--device", "cpu",
                                                                             "--dry-run").stdout
 
 

@@ -1,9 +1,10 @@
-"""Calls of the system that fail, one of them or all from one on: memory, threads, processes, reading, writing, unpacking.
-The command ends with a documented exit code that fits and one sentence, or does its work all the same; no result file is
-ever wrong. Which call is failing_calls.cpp's business. Every k-th call, for hours, with a table of the exits:
+"""System calls that fail: memory, threads, processes, reading, writing, unpacking. One call fails, or all from one on.
 
-    pytest -s tests/app/failing_calls_test.py --failing-calls 0
-"""
+The command then ends with a fitting, documented exit code and one sentence, or does its work. No result file is ever
+wrong. failing_calls.cpp chooses the failing call. This tries every k-th call, for hours, and prints a table of the
+exits:
+
+    pytest -s tests/app/failing_calls_test.py --failing-calls 0"""
 
 import collections
 import os
@@ -19,9 +20,9 @@ import pytest
 
 from tests.problems import add_correlation, add_pair_energy, add_potential, add_solve, open_problem_file
 
-SECONDS = 60  # far more than any takes
+SECONDS = 60  # far more than any command takes
 DONE, UNREADABLE, OUT_OF_MEMORY, OUTPUT = 0, 4, 6, 7
-RIGHT = {  # what may come of a call that fails
+RIGHT = {  # exit codes that fit each kind of failing call
     "malloc": {DONE, OUT_OF_MEMORY},
     "mmap": {DONE, OUT_OF_MEMORY},
     "thread": {DONE, OUT_OF_MEMORY},
@@ -33,7 +34,7 @@ RIGHT = {  # what may come of a call that fails
     "recv": {DONE, OUT_OF_MEMORY},
     "inflate": {DONE, OUT_OF_MEMORY},
 }
-COMMANDS = {  # the output, if any, comes last
+COMMANDS = {  # the output, if any, is the last word
     "info": ["info", "problems.h5"],
     "info of results": ["info", "results.h5"],
     "run": ["run", "problems.h5", "--threads", "2", "-q", "-o", "new.h5"],
@@ -43,16 +44,16 @@ COMMANDS = {  # the output, if any, comes last
     "merge": ["merge", "first.h5", "second.h5", "-o", "new.h5"],
     "generate": ["generate", "charges", "--charges", "20", "--shape", "4,4,4", "-o", "new.h5"],
 }
-DEFAULT_CALLS = 4  # of each kind, with each command
+DEFAULT_CALLS = 4  # tried for each kind of call and each command
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Problems, their results, and the same as two shares, made while nothing fails."""
+    """Problems, their results, and the results as two shares, made without failures."""
     path = tmp_path_factory.mktemp("failing_calls")
     rng = np.random.default_rng(4)
     with open_problem_file(path / "problems.h5") as file:
-        add_solve(file, "dense", batch=400, n=6)  # whose blocks have pages of their own
+        add_solve(file, "dense", batch=400, n=6)  # its blocks have their own pages
         add_solve(file, "wide", batch=3, n=12, dtype=np.float64, nrhs=2)
         a = file["solve/dense/A"][...]
         file.create_dataset("solve/packed/A", data=a, chunks=(100, 6, 6), compression="gzip", shuffle=True)
@@ -76,7 +77,7 @@ LIBRARY = Path(os.environ.get("SMALLBATCH_BUILD", "build")).resolve() / "tests" 
 
 
 def environment(place, call, first, count=1, **more):
-    """The notes of a command whose calls from that one on fail, and its environment."""
+    """The notes of a command in which calls fail from this one on, and its environment."""
     notes = place / "notes"
     notes.write_bytes(bytes(16))
     return notes, dict(os.environ, LD_PRELOAD=str(LIBRARY), FAILING_CALL=call, FAILING_FROM=str(first),
@@ -88,7 +89,7 @@ def calls_and_failed(notes):
 
 
 class Runs:
-    """The command, called with one kind of call failing."""
+    """Runs the command with one kind of call failing."""
 
     def __init__(self, folder, command, call):
         self.folder, self.command, self.call = folder, command, call
@@ -96,7 +97,7 @@ class Runs:
         self.output = folder / self.arguments[-1] if self.arguments[-2] == "-o" else None
 
     def __call__(self, first, count):
-        """(exit code or -signal or None where it hung, stderr, calls, failed)"""
+        """Returns (exit code or -signal or None if it hung, stderr, calls, failed)."""
         for path in self.folder.iterdir():
             if ".smallbatch-" in path.name or path == self.output:
                 path.unlink()
@@ -112,7 +113,7 @@ class Runs:
         return (code, errors, *calls_and_failed(notes))
 
     def wrong(self, code, errors):
-        """What is wrong with how it ended, or nothing."""
+        """Returns what is wrong with the way it ended, or nothing."""
         if code is None:
             return "hangs"
         if code < 0:
@@ -143,7 +144,7 @@ class Runs:
 
 
 def numbers(file):
-    """Every dataset's bytes, but those of where they came from, which tells the time, and of its checksum."""
+    """Returns the bytes of every dataset except provenance, which has the time, and its checksum."""
     found = {}
     file.visititems(lambda name, item: found.update({name: item[...].tobytes()})
                     if isinstance(item, h5py.Dataset) and not name.startswith(("provenance", "checksums/rest")) else None)
@@ -153,7 +154,7 @@ def numbers(file):
 @pytest.mark.parametrize("call", RIGHT)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_failing_call_is_told_or_does_no_harm(folder, pytestconfig, command, call):
-    assert LIBRARY.exists()  # without it no call fails
+    assert LIBRARY.exists()  # without the library no call fails
     run = Runs(folder, command, call)
     code, errors, calls, _ = run(0, 0)
     assert run.wrong(code, errors) is None and code == 0, errors
@@ -166,7 +167,7 @@ def test_a_failing_call_is_told_or_does_no_harm(folder, pytestconfig, command, c
         for count in (1, 1 << 40):
             code, errors, _, failed = run(number, count)
             if failed == 0:
-                continue  # threads take turns, so that there are not always as many
+                continue  # threads take turns, so the number of calls varies
             wrong = run.wrong(code, errors)
             exits[wrong or f"exit {code}"] += 1
             if wrong:
@@ -176,7 +177,8 @@ def test_a_failing_call_is_told_or_does_no_harm(folder, pytestconfig, command, c
 
 
 def test_a_resumed_run_that_finds_no_memory_keeps_what_is_finished(tmp_path):
-    """The file is laid out anew, the last set's numbers at its end. Whoever gives up on the way must not shorten it."""
+    """The file is laid out anew, with the numbers of the last set at its end. A run that fails on the way must not
+    shorten it."""
     with open_problem_file(tmp_path / "p.h5") as file:
         for number in range(150):
             add_solve(file, f"a{number:03d}", batch=1, n=2)
@@ -199,7 +201,7 @@ def test_a_resumed_run_that_finds_no_memory_keeps_what_is_finished(tmp_path):
     assert code == DONE, errors
     right = results()[0]
     finished = 0
-    for number in range(writes, 0, -10):  # until z has some blocks, and not all
+    for number in range(writes, 0, -10):  # until z has some blocks, but not all
         if run(first=number)[0] == OUTPUT and left[1].exists():
             files = [path.read_bytes() for path in left]
             assert run("--resume")[0] == DONE
@@ -221,7 +223,7 @@ def test_a_resumed_run_that_finds_no_memory_keeps_what_is_finished(tmp_path):
 
 
 def headers(path):
-    """What HDF5 has written of a file: names, shapes, attributes, the lists of axes too."""
+    """Returns what HDF5 has written: names, shapes, attributes, and the lists of axes."""
     found = {}
 
     def take(name, item):
@@ -238,8 +240,8 @@ def headers(path):
 
 @pytest.mark.parametrize("sets, tries", [(1, 20), (400, 12)])
 def test_headers_that_the_disk_loses_are_noticed(tmp_path, sets, tries):
-    """Where a write of HDF5's never reaches the disk, no result file appears, even if an older header is in that place.
-    Numbers are not read back."""
+    """If a write of HDF5 never reaches the disk, no result file appears, even with an older header in that place. The
+    test does not read numbers back."""
     with open_problem_file(tmp_path / "p.h5") as file:
         for number in range(sets):
             add_solve(file, f"s{number:04d}", batch=1, n=2)
@@ -267,7 +269,7 @@ def test_headers_that_the_disk_loses_are_noticed(tmp_path, sets, tries):
 
 
 def test_no_function_of_the_allocator_is_called_past_the_reserve():
-    """What it has of the standard's and of C's is the program's own, but for what nobody calls."""
+    """All allocation functions of C and C++ are the program's own, except those that nobody calls."""
     program = Path(os.environ.get("SMALLBATCH_BIN", "build/bin/smallbatch")).resolve()
 
     def defined(file):

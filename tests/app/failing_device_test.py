@@ -1,5 +1,5 @@
-"""A GPU that fails while it computes, and one whose memory others take: real faults, brought about through the driver
-from within the process when it writes its k-th piece of results. Needs a GPU."""
+"""A GPU that fails while it computes, and a GPU whose memory is taken. Both faults are real: a preloaded library causes
+them through the driver when the process writes its k-th piece of results. Needs a GPU."""
 
 import os
 import shutil
@@ -130,7 +130,7 @@ def test_memory_that_others_take(smallbatch, tmp_path, failer):
     for left in (200, 64, 32, 16, 12, 8, 4, 0):
         done = start(smallbatch, call, LD_PRELOAD=failer, FAIL_AT=1, MEMORY_LEFT=left << 20)
         codes.append(done.returncode)
-        assert done.stderr.count("Going on with smaller blocks") <= 1, done.stderr
+        assert done.stderr.count("The run continues with smaller blocks") <= 1, done.stderr
         if done.returncode == 0:
             assert contents(tmp_path / "r.h5") == expected
             os.remove(tmp_path / "r.h5")

@@ -1,5 +1,5 @@
-"""Problems far from 0 in other units than angstrom: V and energies have the stated bounds of docs/numerics.md, where the
-truth is in fractions, of the numbers that are in the file."""
+"""Problems far from 0 in units other than angstrom. V and energies keep the bounds of docs/numerics.md. Fractions of
+the numbers in the file give the truth."""
 
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -11,7 +11,7 @@ import pytest
 from tests.problems import open_problem_file
 
 UNITS = {"angstrom": 1.0, "nm": 10.0, "pm": 0.01, "bohr": 0.529177210903, "m": 1e10}
-CENTRE = np.array([1.3e7, -4.1e6, 8.7e6])  # angstrom: a unit of its last digit is 1e-9
+CENTRE = np.array([1.3e7, -4.1e6, 8.7e6])  # angstrom: a unit in the last place is 1e-9
 SHAPE, SPACING = (3, 2, 2), 3.7
 CHARGES, POINTS = 12, 9
 
@@ -131,7 +131,8 @@ def test_energies_of_pairs(smallbatch, tmp_path, unit, device):
 
 
 def test_what_lies_on_a_charge_in_another_unit(smallbatch, tmp_path):
-    """A point that is a charge's place in other units is on it, however far from 0: here both are whole numbers."""
+    """A point at the place of a charge, given in another unit, lies on the charge even far from 0. Both are whole
+    numbers here."""
     place = np.array([[13000003.0, -4100007.0, 8700009.0]])
     with open_problem_file(tmp_path / "p.h5") as file:
         group = file.create_group("potential/far")
@@ -145,7 +146,7 @@ def test_what_lies_on_a_charge_in_another_unit(smallbatch, tmp_path):
 
 
 def test_maps_keep_their_places(smallbatch, tmp_path):
-    """Results and cube files say where things are, from 0."""
+    """Result files and cube files give places from 0."""
     with open_problem_file(tmp_path / "p.h5") as file:
         group = file.create_group("potential/far")
         group.attrs["shape"] = SHAPE

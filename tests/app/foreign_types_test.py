@@ -1,5 +1,5 @@
-"""What other programs say with types and attributes: xarray's missing and packed numbers, complex numbers and Booleans of other
-layouts, MATLAB's numbers. They are read as what they are, or refused with what they are and how to mend it."""
+"""Types and attributes of other programs: xarray's missing and packed numbers, complex numbers and Booleans of other
+layouts, MATLAB's numbers. They are read correctly, or refused with their name and a remedy."""
 
 import h5py
 import numpy as np
@@ -12,7 +12,7 @@ POSITION = np.array([[0.0, 0, 0], [1, 0, 0], [0, 2, 0]])
 
 
 def write_xarray(path, kind, fill, holds_it, name="_FillValue"):
-    """Charges, of which the third is perhaps missing."""
+    """Charges of which the third may be missing."""
     charge = np.array([1, -1, np.nan if holds_it else 2], "f8")
     data = xarray.Dataset({"position": (("n", "axis"), POSITION.astype(kind)), "charge": (("n",), charge)})
     encoding = {"charge": {"dtype": kind, name: np.dtype(kind).type(fill)}}
@@ -67,7 +67,7 @@ def test_every_dataset_may_lack_numbers(smallbatch, tmp_path, name):
 @pytest.mark.parametrize("name, value, nothing", [("scale_factor", 0.1, 1.0), ("add_offset", 3, 0)])
 def test_packed_numbers_are_refused(smallbatch, tmp_path, name, value, nothing):
     for packing in (value, nothing):
-        with open_problem_file(tmp_path / "p.h5") as file:  # where it is an unknown attribute, whatever it says
+        with open_problem_file(tmp_path / "p.h5") as file:  # an unknown attribute here, with any value
             add_potential(file, position=POSITION, charge=[1, 2, 3])["charge"].attrs[name] = packing
         assert name in smallbatch("run", "p.h5", "--overwrite", "-o", "r.h5", expect=3).stderr
         with h5py.File(tmp_path / "t.h5", "w") as file:

@@ -1,5 +1,5 @@
-"""H5MD trajectories as strangers write them: particles that change places, come and go, frames that nobody wrote, and labels of
-any type. What is right is summed here; `import` and a set that names the particles agree."""
+"""H5MD trajectories of other programs: particles change places, come and go; frames are missing; labels have any type.
+This file sums the truth itself. `import` and a set that names the particles must both agree with it."""
 
 import h5py
 import numpy as np
@@ -21,7 +21,7 @@ def right(position, charge):
 
 
 def by_order(frames=range(3)):
-    """V of those frames, of particles in ORDER."""
+    """V of the frames, for particles in ORDER."""
     return np.concatenate([right(POSITION[ORDER[f]], CHARGE[ORDER[f]]) for f in frames])
 
 
@@ -38,7 +38,7 @@ class Trajectory:
         self.file.close()
 
     def element(self, name, value, step=STEP, unit=None, **how):
-        """With frames, of those steps; or fixed, where there are none."""
+        """An element with frames at these steps, or a fixed one without steps."""
         path = name if step is None else f"{name}/value"
         self.particles.create_dataset(path, data=value, **how)
         if step is not None:
@@ -54,7 +54,7 @@ class Trajectory:
 
 
 def both_ways(smallbatch, tmp_path, given=()):
-    """V at the charges and offsets: imported, and, without given charges, of a set that names the particles."""
+    """V at the charges and the offsets: imported, and of a set that names the particles if no charges are given."""
     said = smallbatch("import", "t.h5md", "--targets", "charges", *given, "--overwrite", "-o", "p.h5").stderr
     paths = ["p.h5"]
     if not given:
@@ -241,7 +241,7 @@ def test_a_topology_of_particles_that_come_and_go(smallbatch, tmp_path):
 
 
 def test_one_frame_of_charges_is_for_all(smallbatch, tmp_path):
-    for of_frame in (0, 1, 2):  # in the order of the frame whose step it has
+    for of_frame in (0, 1, 2):  # in the order of the frame with its step
         with Trajectory(tmp_path / "t.h5md") as t:
             t.positions()
             t.element("id", ORDER)
@@ -259,13 +259,13 @@ def test_one_frame_of_charges_is_for_all(smallbatch, tmp_path):
 
 
 def test_whose_charges_are_is_not_guessed(smallbatch, tmp_path):
-    order = ORDER[::-1]  # the first frame is not sorted: are charges in the order of ids, or in that of the first frame?
+    order = ORDER[::-1]  # the first frame is not sorted, so charges may be in its order or in that of ids
     with Trajectory(tmp_path / "t.h5md") as t:
         t.positions(POSITION[order])
         t.element("id", order)
         t.charges()
     refused(smallbatch, tmp_path, "/particles/all/id/value", "change their places", "Sort the particles")
-    order = np.tile(ORDER[1], (3, 1))  # all frames have one order, which may be any
+    order = np.tile(ORDER[1], (3, 1))  # all frames have one order, which may be any order
     with Trajectory(tmp_path / "t.h5md") as t:
         t.positions(POSITION[order])
         t.element("id", order)

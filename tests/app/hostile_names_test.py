@@ -1,5 +1,5 @@
-"""Names and words from files, and of files, that a terminal would obey: nothing that is printed or logged has them as
-they are, no line of a log is theirs, and JSON still means what the file says."""
+"""Names and words that a terminal would obey, from files and of files. They are never printed or logged as they are.
+They cannot fake a log line, and JSON keeps their meaning."""
 
 import json
 import re
@@ -12,7 +12,7 @@ from tests.io.siege import OBEYED
 from tests.problems import add_correlation, add_potential, add_solve, open_problem_file
 
 FORGED = "x\n00:00:00 error all is lost\r\x1b[2K\x1b]0;title\x07 \u202egnorw \u200b\x9b31m"
-TURNED = "turned \u202eemos\u2066 \xe9"  # a name of a set: it can hold no control characters of ASCII
+TURNED = "turned \u202eemos\u2066 \xe9"  # a name of a set; it can hold no ASCII control characters
 LOG_LINE = re.compile(r"\d\d:\d\d:\d\d (info|warning|error|debug) ")
 
 
@@ -31,7 +31,7 @@ def check(done, log=None):
 def test_names_of_sets_and_labels_are_spelt_out(smallbatch, tmp_path):
     with open_problem_file(tmp_path / "p.h5") as file:
         a = add_solve(file, TURNED, batch=3, n=3)[0]
-        file[f"solve/{TURNED}/A"][1] = -a[1]  # fails, and is told of
+        file[f"solve/{TURNED}/A"][1] = -a[1]  # fails, and is named in a message
         group = add_potential(file, TURNED, position=[[0, 0, 0]] * 2, charge=[1, 1], offset=[0, 1, 2])
         group["name"] = np.array([FORGED.encode(), b"\xff\xfe"])
         group["A\nB"] = 1
@@ -101,7 +101,7 @@ def test_refusals_spell_them_out(smallbatch, tmp_path, spoil):
 
 def test_a_set_without_a_name_is_refused(smallbatch, tmp_path):
     path = tmp_path / "p.h5"
-    with h5py.File(path, "w", libver="earliest") as file:  # names lie by themselves there
+    with h5py.File(path, "w", libver="earliest") as file:  # names are stored by themselves there
         file.attrs["smallbatch_format"] = np.int32([1, 8])
         add_solve(file, "nameless", batch=2, n=3)
     stored = path.read_bytes()
@@ -135,5 +135,5 @@ def test_names_of_files_are_spelt_out(smallbatch, tmp_path):
                         (["merge", results, "-o", "m" + name], None), (["import", "no" + name, "-o", "i" + name], None),
                         (["generate", "spd", "--batch", 2, "--n", 2, "-o", "g" + name], 0)):
         done = check(smallbatch(*words, expect=code))
-        assert "\\x0a\\x1b" in done.stdout + done.stderr or words[0] == "verify"  # which names none
+        assert "\\x0a\\x1b" in done.stdout + done.stderr or words[0] == "verify"  # it names none
         assert len(done.stdout.splitlines()) < 2 or "\n\\x1b" not in done.stdout

@@ -1,4 +1,4 @@
-"""What import makes of PQR files and of pipes, against numbers that this file reads by itself."""
+"""`import` of PQR files and of pipes, against numbers that this file reads by itself."""
 
 import bz2
 import gzip
@@ -87,7 +87,7 @@ def test_a_pipe_that_nobody_writes_is_refused(smallbatch, tmp_path):
 def test_a_pipe_that_stays_silent_can_be_interrupted(smallbatch, tmp_path, which):
     os.mkfifo(tmp_path / "pipe")
     waiting = start(smallbatch, "pipe", "-o", "p.h5")
-    writer = os.open(tmp_path / "pipe", os.O_WRONLY)  # opens when the command has opened it
+    writer = os.open(tmp_path / "pipe", os.O_WRONLY)  # returns once the command has opened it
     waiting.send_signal(which)
     assert f"stopped by {which.name}" in waiting.communicate(timeout=60)[1] and waiting.returncode == 128 + which
     os.close(writer)
@@ -132,7 +132,7 @@ def test_a_pdb_file_is_known_by_content_and_by_name(smallbatch, tmp_path, name):
     is_named = name.lower().endswith((".pdb", ".ent"))
     for text, is_pdb in (("HEADER    PROTEIN\n" + line.format(1) + line.format(2), True),
                          ("ATOM 1 N MET A 1 27.340 24.430 2.614 1.00 9.67\n", is_named),
-                         (ATOMS, False)):  # has charges that no occupancies are
+                         (ATOMS, False)):  # charges that cannot be occupancies
         (tmp_path / name).write_text(text)
         done = smallbatch("import", name, "-o", "p.h5", "--overwrite", "--shape", 3, expect=3 if is_pdb else 0)
         assert not is_pdb or (f"{name} is a PDB file" in done.stderr and "pdb2pqr" in done.stderr)
@@ -154,7 +154,7 @@ def test_each_molecule_has_a_lattice_of_its_own(smallbatch, tmp_path):
         assert found == steps and origin.tolist() == [[-2, -2, -2], [8, -2, -2]]
         np.testing.assert_allclose(extent, [[6, 8, 10], [34, 24, 12]], rtol=1e-15)
         assert f"{6 / steps[0]:g} to {34 / steps[0]:g}, " in said
-    said, found, origin, spacing, extent = lattices("--spacing", 2)  # one shape, which the largest needs
+    said, found, origin, spacing, extent = lattices("--spacing", 2)  # one shape, as large as the largest molecule needs
     assert found == [17, 12, 6] and (spacing == 2).all() and "with spacing 2, 2, 2 angstrom" in said
     np.testing.assert_allclose(origin + extent / 2, [[1, 2, 3], [25, 10, 4]], rtol=1e-15)
     assert "(sum 0 to 1.5 e in each)" in said

@@ -1,4 +1,4 @@
-"""`import` of samples: what numpy wrote into a raw file is what h5py finds in the problem file."""
+"""`import` of samples: h5py finds in the problem file what numpy wrote into a raw file."""
 
 import h5py
 import numpy as np
@@ -8,7 +8,7 @@ CHANNELS, TIMES, INPUTS = 3, 11, 5
 
 
 def samples(kind):
-    """(channel, time, input), of real and imaginary part: as they lie in a raw file, and as h5py gives them back."""
+    """Samples (channel, time, input) of real and imaginary parts: as a raw file has them, and as h5py returns them."""
     rng = np.random.default_rng(7)
     if kind == "int4":
         return (packed := rng.integers(0, 256, (CHANNELS, TIMES, INPUTS), np.uint8)), packed

@@ -1,6 +1,5 @@
-"""Screened and Gaussian charges as a user runs them: V, E and energies are those of NumPy, of the definitions in
-io/FORMAT.md, and every way through a file and a run takes the lengths along.
-"""
+"""Screened and Gaussian charges as a user runs them. NumPy computes V, E and energies from the definitions in
+io/FORMAT.md. Every way through a file and a run must keep the lengths."""
 
 import json
 import math
@@ -36,7 +35,8 @@ def g_of(r, width=0.0, softening=0.0, cutoff=0.0, screening_length=0.0):
 
 
 def potentials(points, position, charge, width, own=False, **lengths):
-    """(V, E), and what they are sums of in magnitude, in volt and volt/angstrom; `own`: the points are the charges."""
+    """(V, E) and the sums of the magnitudes of their terms, in volt and volt/angstrom. `own`: the points are the
+    charges."""
     d = points[:, None] - position[None]
     r = np.sqrt((d**2).sum(-1))
     if own:
@@ -49,7 +49,7 @@ def potentials(points, position, charge, width, own=False, **lengths):
 
 
 def energies(position, charge, width, group=None, **lengths):
-    """The energy of each charge, and of what magnitude its terms are together, volt * e."""
+    """The energy of each charge and the sum of the magnitudes of its terms, volt * e."""
     d = position[:, None] - position[None]
     r = np.sqrt((d**2).sum(-1)) + np.eye(len(charge))
     wide = np.broadcast_to(width, charge.shape)
@@ -64,7 +64,7 @@ def energies(position, charge, width, group=None, **lengths):
 def problem(seed=5):
     rng = np.random.default_rng(seed)
     count = OFFSET[-1]
-    width = rng.uniform(0.2, 3, count) * (rng.random(count) < 0.8)  # some are points
+    width = rng.uniform(0.2, 3, count) * (rng.random(count) < 0.8)  # some charges are points
     return {"position": rng.uniform(0, 8, (count, 3)), "charge": rng.uniform(-1, 1, count),
             "group": rng.integers(0, 4, count).astype(np.int8), "points": rng.uniform(-2, 10, (POINT_OFFSET[-1], 3)),
             "width": width}
@@ -76,7 +76,7 @@ def lattice_points():
 
 
 def fill(file, of, asked, unit=None, width_as=lambda width: width):
-    """The sets lattice, points, charges and pairs of these charges; a width that is an array is a dataset."""
+    """Writes the sets lattice, points, charges and pairs of these charges. An array as width becomes a dataset."""
     length = {None: 1, "nm": 0.1}[unit]
     for kind in ("lattice", "points", "charges", "pairs"):
         group = file.create_group("pair_energy/pairs" if kind == "pairs" else f"potential/{kind}")
@@ -100,9 +100,9 @@ def fill(file, of, asked, unit=None, width_as=lambda width: width):
 
 
 def check(path, of, asked, precision):
-    """The results are NumPy's, by bounds that a wrong kind, a width of another charge or a lost digit would break."""
+    """The results agree with NumPy. A wrong kind, the width of another charge or a lost digit would exceed the bounds."""
     lengths = {name: value for name, value in asked.items() if name != "width"}
-    uncut = lengths | {"cutoff": 0.0}  # beside a cut-off little is left of the terms that are rounded
+    uncut = lengths | {"cutoff": 0.0}  # with a cut-off, few of the rounded terms are left
     width = np.broadcast_to(asked.get("width", 0.0), of["charge"].shape)
     tolerance = 4e-6 if precision == "float32" else 2e-13
     with h5py.File(path) as file:
@@ -187,7 +187,7 @@ def test_widths_in_any_form_of_storage_give_the_same(smallbatch, tmp_path, how):
 
 
 def fill_large(path, asked, count):
-    """Charges that are many blocks with --memory 1MiB, and a lattice of which some planes are one."""
+    """Charges that fill many blocks with --memory 1MiB, and a lattice with blocks of some planes."""
     rng = np.random.default_rng(11)
     position, charge = rng.uniform(0, 30, (count, 3)), rng.uniform(-1, 1, count)
     offset = np.sort(rng.integers(0, count, 301))
@@ -262,7 +262,7 @@ def test_results_of_other_lengths_are_refused(smallbatch, tmp_path, what, kind):
 @pytest.mark.parametrize("asked", [{"screening_length": 3.5}, {"width": 3.0}, {"width": problem()["width"] + 2}],
                          ids=["screened", "width", "widths"])
 def test_verify_finds_values_of_plain_charges(smallbatch, tmp_path, asked):
-    """What an older program, or one that lost the lengths on its way, would have written."""
+    """Values that an older program would write, or a program that lost the lengths."""
     of = problem()
     with open_problem_file(tmp_path / "p.h5") as file:
         fill(file, of, asked)
@@ -280,7 +280,8 @@ def test_verify_finds_values_of_plain_charges(smallbatch, tmp_path, asked):
 
 
 def test_bad_widths_are_statuses_of_their_problems(smallbatch, tmp_path):
-    """A negative one, a NaN, an infinity, one that is too large; two Gaussian charges on one place are no pair on one."""
+    """A negative width, NaN, infinity, and a width that is too large. Two Gaussian charges at one position are not a
+    singular pair."""
     position = np.zeros((12, 3))
     position[1::2, 0] = 2
     position[11, 0] = 0
@@ -305,7 +306,7 @@ def test_bad_widths_are_statuses_of_their_problems(smallbatch, tmp_path):
         u, v = file["pair_energy/pairs/energy"][...], file["potential/charges/V"][...]
         assert np.isnan(u[:4]).all() and np.isnan(v[:8]).all()
         np.testing.assert_allclose(u[4:], [one, math.sqrt(2 / math.pi) / math.sqrt(0.5)], rtol=1e-6)
-        # At charge 8 the source is a point, at charge 9 it is wide.
+        # Charge 8 as a source is a point; charge 9 is wide.
         np.testing.assert_allclose(v[8:], [0.5, one, *[math.sqrt(2 / math.pi) / 0.5] * 2], rtol=1e-6)
 
 

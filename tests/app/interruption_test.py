@@ -1,4 +1,4 @@
-"""Signals that end a command, wherever it is, and places that no file can be written to: nothing waits without end."""
+"""Signals that end a command at any place, and places where no file can be written. Nothing waits forever."""
 
 import os
 import signal
@@ -34,7 +34,7 @@ def clear(place):
 
 
 def stop_in(place, arguments, call, number, by):
-    """(how it ended, stderr) of the command, which is stuck in that call; None where it is not."""
+    """Returns (how it ended, stderr) of a command that is stuck in that call. None if it is not stuck."""
     clear(place)
     notes, variables = environment(place, call, number, FAILING_BLOCKS="1")
     with subprocess.Popen([PROGRAM, *arguments], cwd=place, env=variables, text=True, stdout=subprocess.PIPE,
@@ -42,7 +42,7 @@ def stop_in(place, arguments, call, number, by):
         while process.poll() is None and calls_and_failed(notes)[1] == 0:
             os.sched_yield()
         if process.returncode is not None:
-            return None  # threads take turns, so that there are not always as many calls
+            return None  # threads take turns, so the number of calls varies
         process.send_signal(by)
         try:
             _, errors = process.communicate(timeout=SECONDS)
@@ -69,7 +69,7 @@ def test_one_signal_ends_a_command_that_is_stuck_anywhere(place, pytestconfig, n
         if ended is None:
             continue
         code, errors = ended
-        assert code in (-by, 128 + by), f"{call} {number}: {errors}"  # -by: before it has begun
+        assert code in (-by, 128 + by), f"{call} {number}: {errors}"  # -by: the command had not begun
         left = [path.name for path in place.iterdir() if ".smallbatch-" in path.name]
         assert bool(left) == errors.endswith(" --resume\n"), f"{call} {number}, {by.name}: leaves {left}\n{errors}"
         if code > 0:

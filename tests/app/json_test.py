@@ -1,4 +1,4 @@
-"""What commands say with --json: objects of docs/json.schema.json, whose fields docs/json.md lists."""
+"""Output of commands with --json: objects of docs/json.schema.json, with the fields that docs/json.md lists."""
 
 import json
 import re
@@ -18,7 +18,7 @@ COUNTS = {name for name, of in ((name, of) for part in SCHEMA["$defs"].values() 
 
 
 def expect_integers(value, name=""):
-    """JSON Schema lets 4.0 pass as an integer; here it may not."""
+    """Refuses 4.0 as an integer, which JSON Schema accepts."""
     assert not (name in COUNTS and isinstance(value, float)), f"{name}: {value}"
     for key, inner in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
         expect_integers(inner, key if isinstance(value, dict) else name)
@@ -26,7 +26,7 @@ def expect_integers(value, name=""):
 
 @pytest.fixture
 def said(smallbatch):
-    """Calls with --json, and gives back the object, which is one of the schema's."""
+    """Calls the command with --json. Returns the object, which must fit the schema."""
     def call(*arguments, expect=0):
         told = json.loads(smallbatch(*arguments, "--json", expect=expect).stdout,
                           parse_constant=lambda word: pytest.fail(f"{word} is not JSON"))

@@ -1,11 +1,10 @@
-"""Kills runs at random calls of the system and at random moments, goes on with each until it ends, and compares what it
-wrote with what an uninterrupted run writes:
+"""Kills runs at random system calls and random moments, resumes each until it ends, and compares the result with that
+of an uninterrupted run:
 
     python -m tests.app.kill_campaign --kills 1000 --seed 1
 
-The same seed kills at the same calls; moments are those of a clock. Prints what came of it; exit code 1 where a final
-file was wrong, or a block was lost that its journal had.
-"""
+Equal seeds kill at equal calls; moments depend on the clock. Prints the outcome. The exit code is 1 if a final file
+was wrong, or if a block in the journal was lost."""
 
 import argparse
 import collections
@@ -27,9 +26,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def records_of(journal):
-    """Blocks that are finished, or whole integrations of them."""
+    """The number of finished blocks, or of whole integrations of them."""
     data = journal.read_bytes() if journal.exists() else b""
-    count, at = -1, 0  # the first one says what the run is
+    count, at = -1, 0  # the first record identifies the run
     while len(data) >= at + 32 and len(data) >= at + 32 + int(data[at : at + 16], 16):
         at += 32 + int(data[at : at + 16], 16)
         count += 1

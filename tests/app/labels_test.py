@@ -1,5 +1,5 @@
-"""What a result file says a second time, or derives from its problems, is compared by `verify`: a wrong one is refused,
-and named."""
+"""Facts that a result file repeats from its problems, or derives from them. `verify` compares them, refuses wrong ones
+and names them."""
 
 import h5py
 import numpy as np
@@ -29,7 +29,7 @@ def write(path):
 
 
 def planted():
-    """Datasets whose second value is changed, and attributes that are another text."""
+    """Datasets whose second value is changed, and attributes with another text."""
     for name in ("potential/grid", "potential/at", "pair_energy/pairs"):
         yield from (f"{name}/{label}" for label in ("name", "step", "time", "problem"))
         yield from (f"{name}/{attribute}" for attribute in ("time@unit", "time@units", "info@coordinates"))
@@ -93,7 +93,7 @@ def test_a_label_that_is_gone_or_too_many(solved):
 
 
 def test_no_charges_but_points_far_away(solved):
-    """Nothing is too far where there is nothing to sum, on any device."""
+    """No distance is too large if there is nothing to sum, on any device."""
     with open_problem_file(solved.folder / "far.h5") as file:
         group = file.create_group("potential/far")
         group.attrs["targets"], group.attrs["field"] = np.bytes_("points"), 1

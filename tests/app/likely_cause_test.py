@@ -1,4 +1,4 @@
-"""Sets whose systems all fail alike: what run asks about them, of inputs that are wrong in the ways that inputs are."""
+"""Sets in which all systems fail alike: the question that `run` asks about inputs with common mistakes."""
 
 import json
 
@@ -19,7 +19,7 @@ def laplacian():
 
 
 def gaussian_kernel(n):
-    """Definite by far in double, not in single precision."""
+    """Positive definite by far in double precision, but not in single precision."""
     x = np.linspace(0, 1, n)
     return np.repeat((np.exp(-((x[:, None] - x) ** 2) / 2 / 0.3**2) + 3e-7 * np.eye(n))[None], BATCH, 0)
 
@@ -34,18 +34,18 @@ def nearly_symmetric(a):
     return a + np.float32(1e-3) * UPPER_OF
 
 
-# What A becomes, and what the sentence has.
+# For each mistake: how A changes, and words that the sentence must have.
 MATRICES = {
-    "upper triangles": (np.triu, ["all 8 are not symmetric", "0 below the diagonal", "upper triangle?", "uplo"]),
-    "lower triangles": (np.tril, ["all 8 are not symmetric", "0 above the diagonal", "lower triangle?", "uplo"]),
-    "the batch last": (lambda a: np.moveaxis(a, 0, -1), ["all 8 are not symmetric", "the batch", "numpy.moveaxis(A, -1, 0)"]),
-    "rounded": (nearly_symmetric, ["all 8 are not symmetric", "at most 0.00", "(A + A^T) / 2"]),
-    "NaN above the diagonal": (lambda a: np.where(UPPER_OF, np.nan, a), ["all 8 are not finite", "lower triangle?"]),
-    "half of it NaN": (lambda a: np.where(np.arange(N) % 2, np.nan, a), ["all 8 are not finite", "50 % of their numbers"]),
-    "never written": (lambda a: 0 * a, ["all 8 are not positive definite", "0 everywhere", "Was A written?"]),
-    "the other sign": (lambda a: -a, ["all 8 are not positive definite", "negative diagonal", "opposite sign?"]),
-    "a constraint": (saddle_point, ["all 8 are not positive definite", "0 on the diagonal", "constraint"]),
-    "a free Laplacian": (lambda a: laplacian(), ["all 8 are not positive definite", "add up to 0", "Laplacian"]),
+    "upper triangles": (np.triu, ["in all 8 systems, A is not symmetric", "0 below the diagonal", "upper triangle?", "uplo"]),
+    "lower triangles": (np.tril, ["in all 8 systems, A is not symmetric", "0 above the diagonal", "lower triangle?", "uplo"]),
+    "the batch last": (lambda a: np.moveaxis(a, 0, -1), ["in all 8 systems, A is not symmetric", "the batch", "numpy.moveaxis(A, -1, 0)"]),
+    "rounded": (nearly_symmetric, ["in all 8 systems, A is not symmetric", "at most 0.00", "(A + A^T) / 2"]),
+    "NaN above the diagonal": (lambda a: np.where(UPPER_OF, np.nan, a), ["in all 8 systems, A is not finite", "lower triangle?"]),
+    "half of it NaN": (lambda a: np.where(np.arange(N) % 2, np.nan, a), ["in all 8 systems, A is not finite", "50 % of its numbers"]),
+    "never written": (lambda a: 0 * a, ["in all 8 systems, A is not positive definite", "0 everywhere", "Was A written?"]),
+    "the other sign": (lambda a: -a, ["in all 8 systems, A is not positive definite", "diagonal elements are negative", "opposite sign?"]),
+    "a constraint": (saddle_point, ["in all 8 systems, A is not positive definite", "0 on the diagonal", "constraint"]),
+    "a free Laplacian": (lambda a: laplacian(), ["in all 8 systems, A is not positive definite", "add up to 0", "Laplacian"]),
 }
 
 
@@ -56,11 +56,11 @@ def write(path, a, b=None):
 
 
 def cause(smallbatch, *arguments, expect=1):
-    """What run says of the only set, in its JSON; the text says the same."""
+    """Returns the likely cause of the only set from JSON. The text output must have it too."""
     found = json.loads(smallbatch("run", "p.h5", "-o", "r.h5", "--overwrite", "--json", *arguments,
                                   expect=expect).stdout)["sets"][0]["likely_cause"]
     text = smallbatch("run", "p.h5", "-o", "r.h5", "--overwrite", *arguments, expect=expect).stdout
-    assert found is None or f"\n  {found}\n" in text
+    assert found is None or f"\n  likely cause: {found}\n" in text
     return found
 
 
@@ -97,9 +97,9 @@ def test_the_cause_of_nine_in_ten_is_asked_about(smallbatch, tmp_path, wrong):
         a[39] = good[3]
     write(tmp_path / "p.h5", a)
     sentence = cause(smallbatch)
-    for word in [words[0].replace("all 8", "36 of 40"), *words[1:]]:
+    for word in [words[0].replace("all 8 systems", "36 of 40 systems"), *words[1:]]:
         assert word in sentence, f"'{word}' is not in: {sentence}"
-    a[2] = good[2]  # 35
+    a[2] = good[2]  # 35 of 40, less than nine in ten
     write(tmp_path / "p.h5", a)
     assert cause(smallbatch) is None
 
@@ -109,16 +109,16 @@ def test_nothing_is_claimed_of_what_was_not_seen(smallbatch, tmp_path):
     good = spd(rng, 100, N, np.float32)
     write(tmp_path / "p.h5", good)
     assert cause(smallbatch, expect=0) is None
-    write(tmp_path / "p.h5", rng.uniform(-1, 1, (BATCH, N, N)))  # not symmetric, and like nothing
+    write(tmp_path / "p.h5", rng.uniform(-1, 1, (BATCH, N, N)))  # not symmetric, and like no known mistake
     assert cause(smallbatch) is None
     mixed = np.triu(good)
-    mixed[40] = np.tril(good[40])  # not all of them upper triangles
+    mixed[40] = np.tril(good[40])  # not all of them are upper triangles
     write(tmp_path / "p.h5", mixed)
     assert cause(smallbatch) is None
     write(tmp_path / "p.h5", np.triu(good))
-    assert "all 100 are not symmetric (the first 64 were looked at)" in cause(smallbatch)
+    assert "in all 100 systems (the first 64 were examined), A is not symmetric" in cause(smallbatch)
     write(tmp_path / "p.h5", np.triu(good)[:1])
-    assert cause(smallbatch).startswith("the only one is not symmetric")
+    assert cause(smallbatch).startswith("in the only system, A is not symmetric")
 
 
 def hilbert(n):
@@ -127,7 +127,7 @@ def hilbert(n):
 
 
 def test_lost_pivots_are_told_from_negative_eigenvalues(smallbatch, tmp_path):
-    """By numbers that another program factors: numpy's Cholesky in double, of what float32 holds."""
+    """numpy's Cholesky in double precision factors the matrices that the sentence says to be definite in float64."""
     indefinite = np.repeat(np.array([[1, 2.0], [2, 1]])[None], BATCH, 0)
     for a, is_definite in ((np.float32(gaussian_kernel(48)), True), (np.float32(hilbert(12)), False), (indefinite, False)):
         if is_definite:
@@ -137,9 +137,9 @@ def test_lost_pivots_are_told_from_negative_eigenvalues(smallbatch, tmp_path):
                 np.linalg.cholesky(a[0].astype(float))
         write(tmp_path / "p.h5", a)
         sentence = cause(smallbatch)
-        assert sentence.startswith("all 8 are not positive definite") and "float64" in sentence and "--pivot-floor" in sentence
-        assert ("by the same numbers" in sentence) == is_definite
-    with open_problem_file(tmp_path / "p.h5") as file:  # what the sentence says helps
+        assert sentence.startswith("in all 8 systems, A is not positive definite") and "float64" in sentence and "--pivot-floor" in sentence
+        assert ("the same matrices" in sentence) == is_definite
+    with open_problem_file(tmp_path / "p.h5") as file:  # the advice of the sentence works
         file["solve/systems/A"], file["solve/systems/b"] = np.float32(gaussian_kernel(48)).astype(float), np.ones((BATCH, 48))
     assert cause(smallbatch, expect=0) is None
     with open_problem_file(tmp_path / "p.h5") as file:
@@ -153,13 +153,13 @@ def test_right_hand_sides_that_are_not_finite(smallbatch, tmp_path):
     b = np.ones((BATCH, N), np.float32)
     b[:, :2] = np.nan
     write(tmp_path / "p.h5", good, b)
-    assert "25 % of the numbers" in cause(smallbatch)
+    assert "25 % of its numbers" in cause(smallbatch)
     write(tmp_path / "p.h5", good, np.full((BATCH, N), np.nan, np.float32))
-    assert "all of the numbers. Was b written?" in cause(smallbatch)
+    assert "all of its numbers are NaN or infinite. Was b written?" in cause(smallbatch)
     nearly_all = np.full((BATCH, 64, 64), np.nan, np.float32)
     nearly_all[:, 0, 0] = 1
     write(tmp_path / "p.h5", nearly_all)
-    assert "more than 99 % of their numbers are NaN" in cause(smallbatch)
+    assert "more than 99 % of its numbers are NaN" in cause(smallbatch)
 
 
 def test_asymmetry_of_large_numbers(smallbatch, tmp_path):
@@ -170,12 +170,12 @@ def test_asymmetry_of_large_numbers(smallbatch, tmp_path):
 
 
 def test_triangles_that_are_said_to_be_ones(smallbatch, tmp_path):
-    """-A, of which only the lower triangle is looked at, or there."""
+    """-A, of which only the lower triangle is read or stored."""
     for options in ({"lower": True}, {"store_packed": True}):
         with open_problem_file(tmp_path / "p.h5") as file:
             add_solve(file, **options)
             file["solve/systems/A"][...] = -file["solve/systems/A"][...]
-        assert "all 5 are not positive definite, and have a negative diagonal" in cause(smallbatch)
+        assert "in all 5 systems, A is not positive definite. Its diagonal elements are negative." in cause(smallbatch)
 
 
 def test_a_batch_axis_that_is_last_is_asked_about_where_it_cannot_be_first(smallbatch, tmp_path):
@@ -196,9 +196,9 @@ def test_charges_and_lattices_that_miss_each_other(smallbatch, tmp_path):
     assert "as many charges lie on lattice points" in cause_of(points * [1, 1, 0], shape=(4, 4, 1))
     assert cause_of(points * np.nan, expect=1) is None
     assert "as many charges lie on lattice points as there are" in cause_of(points)
-    assert "--singular skip leaves them out" in cause_of(points)
+    assert "leave these charges out with --singular skip" in cause_of(points)
     left_out = cause_of(points, "--singular", "skip")
-    assert "as many charges lie on lattice points as there are, where V leaves them out" in left_out
+    assert "as many charges lie on lattice points as there are charges (V leaves them out there)" in left_out
     assert "--singular" not in left_out
     assert json.loads(smallbatch("verify", "p.h5", "r.h5", "--json").stdout)["sets"][0]["likely_cause"] == left_out
     assert cause_of(points + [[0.5, 0, 0], [0, 0, 0], [0, 0, 0]]) is None
@@ -207,6 +207,6 @@ def test_charges_and_lattices_that_miss_each_other(smallbatch, tmp_path):
 
 def test_shares_find_the_cause_of_theirs(smallbatch, tmp_path):
     write(tmp_path / "p.h5", np.triu(spd(np.random.default_rng(1), BATCH, N, np.float32)))
-    assert "all 4 are not symmetric" in cause(smallbatch, "--shard", "2/2")
+    assert "in all 4 systems, A is not symmetric" in cause(smallbatch, "--shard", "2/2")
     with h5py.File(tmp_path / "r.h5") as file:
         assert (file["solve/systems/info"][...] == -2).all()

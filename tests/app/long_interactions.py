@@ -9,7 +9,7 @@ PI = LONG(math.pi) + LONG("1.2246467991473532e-16")
 
 
 def erf(x):
-    """Of numbers of at least 0, by a series of positive terms."""
+    """erf for numbers of at least 0, by a series of positive terms."""
     x = np.minimum(x, 7)
     term = total = x
     for k in range(1, 200):
@@ -19,7 +19,7 @@ def erf(x):
 
 
 def gaussian(r, width):
-    """g and its slope of widths above 0."""
+    """g and its slope for widths above 0."""
     most, t = np.sqrt(2 / PI) / width, r / width
     with np.errstate(divide="ignore", invalid="ignore"):
         g = np.where(t < LONG("1e-12"), most, erf(t / np.sqrt(LONG(2))) / r)
@@ -29,7 +29,7 @@ def gaussian(r, width):
 
 
 def interaction(r, rho, cutoff=0, screening_length=0, width=0):
-    """g and its slope; rho, r and a softening together, is not 0 where the width is."""
+    """g and its slope. rho combines r and a softening, and is not 0 if the width is not."""
     width = np.broadcast_to(width, r.shape)
     x = rho / LONG(screening_length) if screening_length else np.zeros_like(rho)
     g, slope = np.exp(-x) / rho, (1 + x) * np.exp(-x) / rho**3
@@ -41,7 +41,7 @@ def interaction(r, rho, cutoff=0, screening_length=0, width=0):
 
 
 def bounds(rho, screening_length, width, double):
-    """Of docs/numerics.md: the rho of the bounds; by what those of V and E are multiplied, and what comes to them."""
+    """Bounds of docs/numerics.md: rho, the factors of V's and E's bounds, and the terms added to them."""
     x = rho / LONG(screening_length) if screening_length else np.zeros_like(rho)
     twice = np.where((np.asarray(width) > 0) | bool(screening_length), 2, 1)
     least, lost = LONG(2) ** (-960 if double else -100), LONG(2) ** (-1000 if double else -110)

@@ -53,7 +53,8 @@ def test_generated_sets_say_what_is_read_and_wanted(smallbatch, tmp_path, uplo):
 
 @pytest.mark.parametrize("kind", ["float32", "int8", "int4"])
 def test_generated_signals_have_the_visibilities_of_their_sources(smallbatch, tmp_path, kind):
-    """sum_s exp(2 pi i nu tau_s (i - j)) + [i = j], as well as so many samples tell, and flags as often as asked for."""
+    """Visibilities are sum_s exp(2 pi i nu tau_s (i - j)) + [i = j], within the noise of the samples. Flags are as
+    frequent as asked for."""
     smallbatch("generate", "signal", "-o", "p.h5", "--channels", 3, "--inputs", 4, "--times", 20000, "--type", kind,
                "--mean", "--delays", "-0.2,0.31", "--flagged", 0.25, "--first-frequency", 1e9, "--channel-width", 1e8)
     smallbatch("run", "p.h5", "-o", "r.h5")
@@ -69,7 +70,7 @@ def test_generated_signals_have_the_visibilities_of_their_sources(smallbatch, tm
 
 
 def test_a_recording_is_generated_in_any_parts(smallbatch, tmp_path):
-    """The first samples of a longer one are those of a shorter one, and there is no more in memory than a block."""
+    """A longer recording begins with the samples of a shorter one, and memory holds no more than a block."""
     options = ["--inputs", 64, "--channels", 2, "--type", "int8", "--flagged", 0.1, "--seed", 5]
     for times in (1000, 700000):
         smallbatch("generate", "signal", "-o", f"{times}.h5", "--times", times, *options)
@@ -152,7 +153,7 @@ def test_the_lattice_is_laid_as_asked(smallbatch, tmp_path):
     shape, origin, spacing = lattice("--spacing", 0.5, "--margin", 3)  # around both
     assert shape == (53, 21, 17)
     assert origin.tolist() == [[-3, -3, -3]] * 2 and (spacing == 0.5).all()
-    shape, origin, spacing = lattice("--lattice", "each", "--shape", "5", "--margin", 1)  # of one shape, around each
+    shape, origin, spacing = lattice("--lattice", "each", "--shape", "5", "--margin", 1)  # one shape, around each
     assert shape == (5, 5, 5)
     assert origin.tolist() == [[-1, -1, -1], [19, -1, -1]] and spacing.tolist() == [[3, 1.5, 1], [0.5, 0.5, 0.5]]
     shape, origin, spacing = lattice("--origin", "1,2,3", "--shape", "2,3,4", "--spacing", 0.25)
@@ -201,7 +202,7 @@ def test_info_says_what_a_file_holds_and_needs(smallbatch, tmp_path):
     assert charges["lattice"] == [4, 3, 2] and charges["output_unit"] == "kT/e" and charges["charges"] == 1
     assert told["needs"]["systems"] == 7 and told["needs"]["pairs"] == 24
     smallbatch("run", "p.h5", "-o", "r.h5")
-    # What was foretold is what the datasets take.
+    # The datasets take as many bytes as info has predicted.
     with h5py.File(tmp_path / "r.h5") as file:
         sizes = []
         file.visititems(lambda name, item: sizes.append(item.nbytes)
@@ -254,7 +255,7 @@ def test_import_of_visibilities_refuses_what_is_of_charges_or_samples(smallbatch
         assert f"{option[0]} is" in smallbatch("import", "v.uvh5", "-o", "i.h5", *option, expect=2).stderr
         assert not (tmp_path / "i.h5").exists()
     smallbatch("import", "v.uvh5", "-o", "i.h5")
-    smallbatch("import", "v.uvh5", "-o", "j.h5", "--set", "molecules")  # also the name that charges have
+    smallbatch("import", "v.uvh5", "-o", "j.h5", "--set", "molecules")  # another name of the set
     with h5py.File(tmp_path / "i.h5") as one, h5py.File(tmp_path / "j.h5") as other:
         assert list(one["correlation"]) == ["visibilities"] and list(other["correlation"]) == ["molecules"]
 

@@ -1,5 +1,5 @@
-"""A file of thousands of sets: what each command takes grows with them by kilobytes, not by tens of them, and nothing
-is handed from thread to thread, or asked of another process, for each of them."""
+"""A file of thousands of sets. Memory of each command grows by a few kilobytes for each set. No set needs a hand-over
+between threads or a question to another process."""
 
 import os
 
@@ -12,7 +12,7 @@ from tests.problems import open_problem_file
 
 SETS = 6000
 MOST_BYTES = 100 << 20
-MOST_BYTES_OF_RESULTS = 7000  # of each set, in the file: 7900 where a group has a heap and a tree for its members
+MOST_BYTES_OF_RESULTS = 7000  # of each set; 7900 if each group had a heap and a tree for its members
 
 
 def test_memory_is_that_of_the_command_alone(smallbatch):
@@ -38,10 +38,10 @@ def test_thousands_of_sets_take_little_memory_and_few_turns(smallbatch, tmp_path
                   ["info", "--check", results], ["verify", problems, results, "--threads", 1], ["report", results, "-o", tmp_path / "r.html"]):
         found = of(*words)
         assert found.bytes < MOST_BYTES, (words[:2], found.bytes >> 20)
-        assert found.waits < 4 * SETS, (words[:2], found.waits)  # each set took 8 of run, 21 of verify
+        assert found.waits < 4 * SETS, (words[:2], found.waits)  # each set took 8 waits of run, 21 of verify
     assert results.stat().st_size < MOST_BYTES_OF_RESULTS * SETS
 
-    # What a report keeps of sets that it does not show are sums: of each 3 kB were kept.
+    # A report keeps sums of the sets that it does not show. It used to keep 3 kB for each.
     assert of("report", results, "-o", tmp_path / "again.html").bytes < 1.1 * of("info", results).bytes
     with h5py.File(results) as file:
         assert np.allclose(file[f"solve/set_{SETS - 1:05d}/x"], 0.5)

@@ -1,4 +1,4 @@
-"""What `merge` says of what it has merged."""
+"""Messages of `merge` about what it has merged."""
 
 import resource
 
@@ -46,7 +46,7 @@ def test_merging_what_failed_ends_as_the_run_did(smallbatch, tmp_path):
 
 
 def test_a_run_of_one_share_is_merged(smallbatch, tmp_path):
-    """A script whose number of shares is 1 needs no other line."""
+    """A script needs no special line for one share."""
     with open_problem_file(tmp_path / "p.h5") as file:
         add_solve(file, batch=4, n=3)
     smallbatch("run", "p.h5", "-o", "1.h5", "--shard", "1/1")
@@ -55,4 +55,4 @@ def test_a_run_of_one_share_is_merged(smallbatch, tmp_path):
     with h5py.File(tmp_path / "1.h5") as one, h5py.File(tmp_path / "m.h5") as merged:
         assert np.array_equal(one["solve/systems/x"], merged["solve/systems/x"])
     done = smallbatch("merge", "1.h5", "m.h5", "-o", "n.h5", expect=3)
-    assert "it is no share of a run" in done.stderr
+    assert "it is not a share of a run" in done.stderr

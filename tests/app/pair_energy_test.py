@@ -1,6 +1,5 @@
-"""Energies of pairs from file to file: what `run` writes is what long doubles say, on every backend and in blocks of any
-size, and `verify` finds what was changed.
-"""
+"""Pair energies from file to file. Long doubles say the same as `run`, on every backend and in blocks of any size.
+`verify` finds changed numbers."""
 
 import json
 
@@ -73,7 +72,7 @@ def test_a_published_energy(smallbatch, tmp_path):
 
 @pytest.mark.parametrize("singular", ["inf", "skip"])
 def test_statuses_of_problems(smallbatch, tmp_path, singular):
-    """Charges on one place, alike and unlike; a NaN; a position that is too far away."""
+    """Equal and opposite charges at one position; a NaN; a position that is too far away."""
     position = np.zeros((10, 3))
     position[[2, 5, 7, 9], 0] = 3, 3, np.nan, 1e16
     charge = np.array([1, 1, 2, 1, -1, 2, 1, 1, 1, 1.0])

@@ -1,4 +1,4 @@
-"""Potentials at the ends of the range of numbers, and what is said of all values of a problem, as a user runs them."""
+"""Potentials at the ends of the range of numbers, and V_min, V_max and V_mean of problems, as a user runs them."""
 
 import json
 
@@ -24,7 +24,7 @@ def add_set(file, name, position, charge, **more):
 
 
 def write_far_and_near(path, **asked):
-    """At points, at charges and on lattices: a problem with values beyond single precision, and one without."""
+    """Problems at points, at charges and on lattices. One has values beyond single precision, one does not."""
     position = [[0.5, 0, 0], [100, 0, 0], [0.5, 0, 0], [100, 0, 0]]
     charge = [1e10, -1e-20, 1e-5, -1e-5]
     with open_problem_file(path) as file:
@@ -85,7 +85,7 @@ def test_a_sample_tells_such_problems_too(smallbatch, tmp_path):
         smallbatch("run", "p.h5", "-o", "r.h5", "--overwrite", "--verify", verify, expect=1)
     smallbatch("verify", "p.h5", "r.h5", "--verify", "sample=1", expect=1)
     with results_to_change(tmp_path / "r.h5") as file:
-        file["potential/points/info"][0] = 0  # its first target is the one that is looked at
+        file["potential/points/info"][0] = 0  # the sample takes its first target
     told = json.loads(smallbatch("verify", "p.h5", "r.h5", "--verify", "sample=1", "--json", expect=1).stdout)
     assert [s["verification"]["disagreed"] for s in told["sets"]] == [0, 0, 1]
 
@@ -95,7 +95,7 @@ def test_a_sample_tells_such_problems_too(smallbatch, tmp_path):
 def test_blocks_do_not_show_in_the_results(smallbatch, tmp_path, precision, device):
     rng = np.random.default_rng(20)
     position, charge = rng.uniform(0, 8, (6, 3)), rng.uniform(-1, 1, 6)
-    charge[5] = 1e13  # the last problem's V: beyond single precision near the charge alone
+    charge[5] = 1e13  # V of the last problem: beyond single precision only near the charge
     with open_problem_file(tmp_path / "p.h5") as file:
         add_set(file, "a", position, charge, offset=[0, 2, 3, 5, 6], shape=(90, 80, 50), origin=np.full(3, 0.01),
                 spacing=np.full(3, 0.11), dielectric=1e-24)
@@ -131,7 +131,7 @@ def test_softenings_without_a_square_are_refused(smallbatch, tmp_path):
 
 @pytest.mark.parametrize("device", ["cpu", "reference"])
 def test_energies_of_pairs_on_one_place(smallbatch, tmp_path, device):
-    # Pairs on one place of one sign, of the other, of both, and none but with a charge of zero.
+    # Pairs at one position: of equal sign, of opposite sign, of both, and with a charge of zero only.
     charges = [[1, 2, 0], [-1, 2, 0], [1, 2, -3], [0, 2, 0]]
     position = np.tile([[0.0, 0, 0], [0, 0, 0], [0, 0, 0], [2, 0, 0]], (4, 1))
     charge = np.array([[*c, 1] for c in charges], float).reshape(-1)
@@ -148,7 +148,7 @@ def test_energies_of_pairs_on_one_place(smallbatch, tmp_path, device):
 @pytest.mark.parametrize("device", ["cpu", "reference"])
 def test_sums_beyond_double_precision_are_no_values_but_no_disagreement_either(smallbatch, tmp_path, device):
     points = [[1.0, 0, 0], [0, 1, 0]]
-    three = np.full((3, 3), 0.1)  # of which nothing is left but rounding, whose bound is beyond all numbers
+    three = np.full((3, 3), 0.1)  # only rounding is left, and its bound is beyond all numbers
     rng = np.random.default_rng(5)
     with open_problem_file(tmp_path / "p.h5") as file:
         add_set(file, "mean", [[0, 0, 0]], [1], targets="points", points=points, dielectric=1e-308,

@@ -1,5 +1,5 @@
-"""Names of molecules, steps and times of frames: from PQR files and trajectories into problem files, results, messages, exports
-and what VTK and xarray see."""
+"""Names of molecules, and steps and times of frames. They go from PQR files and trajectories into problem files,
+results, messages and exports, and VTK and xarray see them."""
 
 import h5py
 import numpy as np
@@ -14,7 +14,7 @@ ATOMS = [("O", "SOL"), ("H1", "SOL"), ("H2", "SOL"), ("NA", "NA")]
 
 
 def write_mdanalysis(path, charge="charge", unit="ps"):
-    """What MDAnalysis 2.11's coordinates.H5MD.H5MDWriter leaves of five frames in a box; `charge`: the name of an entry of
+    """Five frames in a box, as MDAnalysis 2.11's coordinates.H5MD.H5MDWriter writes them. `charge` names an entry of
     Timestep.data, which becomes an observable."""
     position = np.random.default_rng(3).uniform(-3, 3, (5, 4, 3)).astype("f4")
     with h5py.File(path, "w") as file:
@@ -142,7 +142,7 @@ def test_steps_and_times_at_intervals_and_wrong_ones(smallbatch, tmp_path):
         write_mdanalysis(tmp_path / "t.h5md")
         with h5py.File(tmp_path / "t.h5md", "a") as file:
             group = file["particles/trajectory/position"]
-            del group["step"], group["time"], file["observables/charge/step"]  # or charges would be of other steps
+            del group["step"], group["time"], file["observables/charge/step"]  # otherwise charges would be of other steps
             change(group)
         done = smallbatch("import", "t.h5md", "-o", "p.h5", "--shape", 2, "--overwrite")
         with h5py.File(tmp_path / "p.h5") as file:
@@ -213,7 +213,7 @@ def test_molecules_have_the_names_of_their_files(smallbatch, tmp_path):
             assert [name.decode() for name in file["potential/molecules/name"][...]] == names
     smallbatch("export", "r.h5", "--index", 1, "-o", "map.dx")
     assert "problem 1 (1abc.min), volt" in (tmp_path / "map.dx").read_text()
-    for k in (1, 2, 3):  # and through shares
+    for k in (1, 2, 3):  # also through shares
         smallbatch("run", "p.h5", "-o", f"s{k}.h5", "--shard", f"{k}/3")
     smallbatch("merge", "s1.h5", "s2.h5", "s3.h5", "-o", "m.h5")
     with h5py.File(tmp_path / "m.h5") as file:

@@ -1,5 +1,5 @@
-"""Every byte of the numbers that were read of a problem set is in its `problems_hash`: against h5py and another XXH3, as
-io/FORMAT.md says it, and by changing bytes."""
+"""`problems_hash` covers every byte of the numbers that were read of a problem set. It is computed here with h5py and
+another XXH3 as io/FORMAT.md describes it, and checked by changing bytes."""
 
 import json
 import mmap
@@ -21,7 +21,7 @@ GOLDEN, WORD = 0x9E3779B97F4A7C15, 2**64
 
 
 def sum_of(datasets):
-    """`datasets`: name -> rows, each with its bytes."""
+    """Returns the hash. `datasets`: name -> rows, each with its bytes."""
     total = 0
     for name, rows in datasets.items():
         for k, row in enumerate(rows):
@@ -84,7 +84,7 @@ def hashes_in(path):
 
 
 def write_every_kind(path, **storage):
-    """Small sets of all kinds; `storage` is how their larger datasets lie."""
+    """Writes small sets of all kinds. `storage` is the layout of their larger datasets."""
     rng = np.random.default_rng(8)
     with open_problem_file(path) as file:
         add_solve(file, "dense", batch=300, n=8)
@@ -178,11 +178,11 @@ def test_it_does_not_depend_on_storage(smallbatch, tmp_path, storage):
     smallbatch("run", "q.h5", "-o", "q_r.h5", expect=None)
     assert hashes_in(tmp_path / "r.h5") == hashes_in(tmp_path / "q_r.h5")
     told = smallbatch("verify", "q.h5", "r.h5", expect=None)
-    assert told.returncode in (0, 1) and "hash differs" in told.stderr  # of the file as a whole
+    assert told.returncode in (0, 1) and "hash differs" in told.stderr  # hash of the whole file
 
 
 def write_large(path):
-    """Many blocks of 1 MiB, and pieces of integrations and of lattices."""
+    """Writes sets with many blocks of 1 MiB, with pieces of integrations and of lattices."""
     rng = np.random.default_rng(9)
     with open_problem_file(path) as file:
         add_solve(file, "plain", batch=2000, n=32)
@@ -219,7 +219,7 @@ def test_it_depends_on_neither_blocks_nor_threads_nor_shares(smallbatch, tmp_pat
 
 
 def flip(path, name, byte, bit=0):
-    """Of a dataset in one piece."""
+    """Flips a bit of a dataset that is stored in one piece."""
     with h5py.File(path) as file:
         at = file[name].id.get_offset() + byte % file[name].id.get_storage_size()
     with open(path, "r+b") as file:
@@ -241,7 +241,7 @@ COUNTED = ["solve/dense/A", "solve/dense/b", "solve/tiny/A", "solve/lower/A", "s
 
 @pytest.mark.parametrize("name", COUNTED)
 def test_a_flipped_bit_is_refused_by_the_sets_name(smallbatch, tmp_path, name):
-    """Wherever it is; also where the referee looks at one system alone."""
+    """A bit anywhere is found, even if the referee checks a single system."""
     write_every_kind(tmp_path / "p.h5")
     smallbatch("run", "p.h5", "-o", "r.h5", "--verify", "none", expect=None)
     smallbatch("verify", "p.h5", "r.h5", "--verify", "sample=1", expect=None)
@@ -250,7 +250,7 @@ def test_a_flipped_bit_is_refused_by_the_sets_name(smallbatch, tmp_path, name):
     for _ in range(3):
         byte, bit = int(rng.integers(1 << 30)), int(rng.integers(8))
         if name.endswith("name"):
-            bit = int(rng.integers(5))  # a letter, which may not become a space
+            bit = int(rng.integers(5))  # a letter, which must not become a space
             byte = 0
         flip(tmp_path / "p.h5", name, byte, bit)
         refused = smallbatch("verify", "p.h5", "r.h5", "--verify", "sample=1", expect=3).stderr
@@ -274,7 +274,7 @@ def test_systems_that_have_changed_places_are_refused(smallbatch, tmp_path):
 
 
 def test_results_without_it_are_verified_as_before(smallbatch, tmp_path):
-    """Older ones, and those of which a share is."""
+    """Results of older versions and results of shares."""
     with open_problem_file(tmp_path / "p.h5") as file:
         add_solve(file, batch=20)
     for k in (1, 2):
@@ -294,8 +294,8 @@ def test_results_without_it_are_verified_as_before(smallbatch, tmp_path):
 
 
 def test_a_run_whose_finished_blocks_have_other_problems_is_not_gone_on_with(smallbatch, tmp_path):
-    """Changed where the sampled hash of the file does not look, through a mapping, which leaves no time behind: only in
-    the memory of a file system that writes nothing back."""
+    """The change is made where the sampled hash of the file does not look. It goes through a mapping, which leaves no
+    new time: it is only in the memory of a file system that writes nothing back."""
     try:
         folder = tempfile.mkdtemp(dir="/dev/shm")
     except OSError:
@@ -312,7 +312,7 @@ def test_a_run_whose_finished_blocks_have_other_problems_is_not_gone_on_with(sma
         pieces = [k * (size - (1 << 20)) // 63 for k in range(64)]
         at = next(begin + (1 << 20) for begin in pieces if begin > place)
         with open(path, "r+b") as file, mmap.mmap(file.fileno(), 0) as mapping:
-            mapping[at] = mapping[at]  # from now on the page is one that may be written
+            mapping[at] = mapping[at]  # from now on the page may be written
             before = os.stat(path)
             call = ["run", path, "-o", "r.h5", "--device", "cpu", "--memory", "1MiB", "--threads", "2", "--verify", "none"]
             killer, counted = build_killer(tmp_path), tmp_path / "calls"
@@ -331,7 +331,7 @@ def test_a_run_whose_finished_blocks_have_other_problems_is_not_gone_on_with(sma
             if os.stat(path).st_ctime_ns != before.st_ctime_ns:
                 pytest.skip("what is written through a mapping changes the file's time here")
             refused = smallbatch(*call, "--resume", expect=2).stderr
-            assert "block " in refused and "/solve/first" in refused and "no longer those that were solved" in refused, refused
+            assert "block " in refused and "/solve/first" in refused and "have changed since they were solved" in refused, refused
             assert left <= set(os.listdir(tmp_path))
             mapping[at] ^= 1
             smallbatch(*call, "--resume")

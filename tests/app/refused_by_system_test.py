@@ -98,7 +98,7 @@ def test_what_fails_after_the_output_has_its_name_says_that_it_stands(place, nam
                               timeout=SECONDS)
         assert done.returncode in (0, 6), done.stderr
         if done.returncode == 6:
-            assert ("is written and whole" in done.stderr) == output.exists(), (number, done.stderr)
+            assert ("is complete" in done.stderr) == output.exists(), (number, done.stderr)
         assert not [path.name for path in place.iterdir() if ".smallbatch-" in path.name] or "--resume" in done.stderr
 
 

@@ -124,7 +124,7 @@ def test_a_killed_run_is_gone_on_with(smallbatch, tmp_path, whole, killer):
                 taken_over.append(int(file["provenance"].attrs.get("resumed_after_blocks", 0)))
         assert contents(tmp_path / "r.h5") == whole[0]
         if (tmp_path / JOURNAL).exists():  # killed after it was renamed
-            assert "nothing is to be done" in smallbatch(*CALL, "--resume", expect=1).stderr
+            assert "there is nothing to do" in smallbatch(*CALL, "--resume", expect=1).stderr
         os.remove(tmp_path / "r.h5")
         for name in (PART, JOURNAL):
             (tmp_path / name).unlink(missing_ok=True)
@@ -147,7 +147,7 @@ def test_of_every_kind_of_set(smallbatch, tmp_path, killer, more):
         start(smallbatch, call, killer, KILL_AT=at)
         if not (tmp_path / "r.h5").exists():
             done = smallbatch(*call, "--resume", expect=1)
-            gone_on += "going on" in done.stderr
+            gone_on += "continuing the run" in done.stderr
             assert summary(done.stdout) == said
         assert contents(tmp_path / "r.h5") == expected
         (tmp_path / JOURNAL).unlink(missing_ok=True)
@@ -170,7 +170,7 @@ def test_lists_of_axes_are_written_anew(smallbatch, tmp_path, killer):
         size = int.from_bytes(left[heap + 8:heap + 16], "little")
         left[heap:heap + size] = bytes(size)
     (tmp_path / PART).write_bytes(left)
-    assert "going on" in smallbatch(*call, "--resume").stderr
+    assert "continuing the run" in smallbatch(*call, "--resume").stderr
     lists = 0
     with h5py.File(tmp_path / "r.h5") as file:
         for group in file["solve"].values():
@@ -205,7 +205,7 @@ def test_with_nothing_to_resume_it_runs_and_with_all_of_it_there_it_says_so(smal
     failed = sum(entry["count"] for one in whole[1] for entry in one["failed"])
     for more, code in ((["--fail-on", "none"], 0), (["--fail-on", "disagreement"], 0), ([], 1)):  # as the run ended
         done = smallbatch(*CALL, "--resume", *more, expect=code)
-        assert "nothing is to be done" in done.stderr and json.loads(done.stdout)["was_complete"]
+        assert "there is nothing to do" in done.stderr and json.loads(done.stdout)["was_complete"]
         assert summary(done.stdout) == whole[1]
         assert f"{failed} failed, 0 disagree" in done.stderr
     assert os.stat(tmp_path / "r.h5") == before
@@ -254,7 +254,7 @@ def test_a_block_that_is_not_as_it_was_written_is_computed_again(smallbatch, tmp
         byte = file.read(1)
         file.seek(-1, os.SEEK_CUR)
         file.write(bytes([byte[0] ^ 1]))
-    assert "is not what was written there" in resume(smallbatch, whole).stderr
+    assert "has changed in the unfinished file" in resume(smallbatch, whole).stderr
 
 
 @pytest.mark.parametrize("cut", [1, 17, 40, 100, 1000, None])
@@ -372,9 +372,9 @@ def test_a_dry_run_says_of_what_is_there_what_the_run_does(smallbatch, tmp_path,
         smallbatch(*CALL, "--dry-run", *more)
     assert states() == before
     plan, said = both("--resume", expect=1)
-    assert plan["goes_on"] and not plan["is_complete"] and f"going on with the run that has left {PART}" in said
+    assert plan["goes_on"] and not plan["is_complete"] and f"continuing the run that left {PART}" in said
     plan, said = both("--resume", expect=1)
-    assert plan["is_complete"] and not plan["goes_on"] and "nothing is to be done" in said
+    assert plan["is_complete"] and not plan["goes_on"] and "there is nothing to do" in said
     assert "exists already" in both("--resume", "--singular", "skip", expect=7)[1]
     os.remove(tmp_path / "r.h5")
     leave_half(smallbatch, killer)
@@ -386,7 +386,7 @@ def test_results_whose_folder_cannot_be_flushed_stand_and_are_told(smallbatch, t
     done = start(smallbatch, CALL, killer, NO_FOLDER_FLUSH=1)
     assert done.returncode == 7 and contents(tmp_path / "r.h5") == whole[0]
     told = json.loads(done.stdout)["error"]["message"]
-    assert "r.h5 is written and whole, but its folder could not be flushed" in told
+    assert "r.h5 is complete, but its folder could not be flushed" in told
     assert "--resume" not in told and "--overwrite" not in told and told in done.stderr
     assert not {PART, JOURNAL} & set(os.listdir(tmp_path))
 
@@ -421,7 +421,7 @@ def test_a_signal_ends_a_run_within_a_second_and_says_how_to_go_on(smallbatch, t
     _, errors = process.communicate(timeout=100)
     assert process.returncode == 128 + number, errors
     assert f"stopped by {name}" in errors
-    command = shlex.split(errors.strip().splitlines()[-1].partition("goes on with it: ")[2])
+    command = shlex.split(errors.strip().splitlines()[-1].partition("continues the run: ")[2])
     assert command == [str(smallbatch.program), *LONG, "--memory", "64MiB", "--resume"]
     assert {PART, JOURNAL} <= set(os.listdir(tmp_path))
 
@@ -452,7 +452,7 @@ def test_a_signal_that_comes_with_the_first_block_is_told_what_is_left_then(smal
     assert done.returncode == 128 + signal.SIGTERM, done.stderr
     assert {PART, JOURNAL} <= set(os.listdir(tmp_path))
     for told in (done.stderr.splitlines()[-1], json.loads(done.stdout)["error"]["message"]):
-        assert "stopped by SIGTERM. What is finished is kept." in told and "no output file was left" not in told
+        assert "stopped by SIGTERM. Finished blocks are kept." in told and "no output file was left" not in told
     resume(smallbatch, whole)
 
 
@@ -466,7 +466,7 @@ def test_last_words_go_to_the_log_file_too(smallbatch, tmp_path):
     assert process.returncode == 128 + signal.SIGTERM
     lines = (tmp_path / "log").read_text().splitlines()
     last = [line for line in lines if "stopped by SIGTERM" in line]
-    assert len(last) == 1 and " error stopped by SIGTERM. What is finished is kept." in last[0]
+    assert len(last) == 1 and " error stopped by SIGTERM. Finished blocks are kept." in last[0]
     for line in lines:
         when = datetime.datetime.strptime(line.split(" ")[0], "%Y-%m-%dT%H:%M:%S%z")
         assert when.utcoffset() == datetime.timedelta(hours=5, minutes=30)
@@ -600,7 +600,7 @@ def test_a_large_input_that_was_changed_where_its_hash_does_not_look_is_refused(
 def test_a_journal_that_cannot_be_read_is_told(smallbatch, tmp_path, whole, killer, journal):
     leave_half(smallbatch, killer)
     (tmp_path / JOURNAL).write_bytes(journal)
-    assert f"of {PART} nothing is known" in resume(smallbatch, whole).stderr
+    assert f"{PART} has no journal of finished blocks" in resume(smallbatch, whole).stderr
 
 
 def test_a_journal_of_another_program_is_refused(smallbatch, tmp_path, whole, killer):
@@ -612,7 +612,7 @@ def test_a_journal_of_another_program_is_refused(smallbatch, tmp_path, whole, ki
     assert "the layout of result files was not known" in smallbatch(*CALL, "--resume", expect=2).stderr
     first = 32 + int(data[:16], 16)
     (tmp_path / JOURNAL).write_bytes(data[:first] + text)  # of this one, but for what it has finished
-    assert "journal holds what this program does not write" in smallbatch(*CALL, "--resume", expect=2).stderr
+    assert "this program does not understand this journal" in smallbatch(*CALL, "--resume", expect=2).stderr
 
 
 def test_another_command_does_not_take_its_place(smallbatch, tmp_path, whole, killer):
@@ -643,14 +643,14 @@ def test_an_input_has_no_name_that_is_written_beside_the_output(smallbatch, tmp_
     for name in (PART, JOURNAL):
         os.rename(tmp_path / "p.h5", tmp_path / name)
         call = [name if word == "p.h5" else word for word in CALL]
-        assert "beside the output" in smallbatch(*call, expect=2).stderr
+        assert "temporary file of the output" in smallbatch(*call, expect=2).stderr
         assert "log file" in smallbatch("--log-file", name, *CALL, expect=2).stderr
         os.rename(tmp_path / name, tmp_path / "p.h5")
 
 
 def test_results_that_were_damaged_are_not_complete(smallbatch, tmp_path, whole):
     smallbatch(*CALL, expect=1)
-    assert "nothing is to be done" in smallbatch(*CALL, "--resume", expect=1).stderr
+    assert "there is nothing to do" in smallbatch(*CALL, "--resume", expect=1).stderr
     with open(tmp_path / "r.h5", "r+b") as file:
         file.seek(h5_place(tmp_path / "r.h5"))
         file.write(bytes(64))

@@ -27,7 +27,7 @@ def test_results_that_are_written_are_no_failure(smallbatch, tmp_path, right, re
     with h5py.File(tmp_path / "results.h5") as file:
         assert numbers(file) == right
     if redirection.startswith(">"):
-        assert "results.h5 is written and whole" in done.stderr and "stdout" in done.stderr
+        assert "results.h5 is complete" in done.stderr and "stdout" in done.stderr
 
 
 @pytest.mark.parametrize("redirection", [">&-", "> /dev/full"])
@@ -35,11 +35,11 @@ def test_results_that_are_written_are_no_failure(smallbatch, tmp_path, right, re
                                    "run problems.h5 -o new.h5 --dry-run"])
 def test_what_was_asked_for_on_stdout_and_is_not_there_is_a_failure(smallbatch, right, words, redirection):
     done = shell(smallbatch, f"{words} {redirection}", expect=7)
-    assert "could not be written to stdout" in done.stderr and "written and whole" not in done.stderr
+    assert "could not be written to stdout" in done.stderr and "is complete" not in done.stderr
 
 
 def test_a_program_that_was_promised_an_object_is_told_that_the_results_stand(smallbatch, tmp_path, right):
     done = shell(smallbatch, "run problems.h5 -o results.h5 --json > /dev/full", expect=7)
-    assert "results.h5 is written and whole, but" in done.stderr
+    assert "results.h5 is complete, but" in done.stderr
     with h5py.File(tmp_path / "results.h5") as file:
         assert numbers(file) == right
