@@ -1,4 +1,4 @@
-// A log whose lines a test hears.
+// A log that passes its lines to a test.
 #pragma once
 
 #include <spdlog/sinks/base_sink.h>
@@ -10,7 +10,7 @@
 
 namespace smallbatch::testing {
 
-/// Calls back at every line of the log.
+/// Calls a function for every line of the log.
 class CallingSink : public spdlog::sinks::base_sink<std::mutex> {
  public:
   explicit CallingSink(std::function<void(const std::string&)> call) : call_(std::move(call)) {}

@@ -1,12 +1,14 @@
-// A library to be loaded before all others (LD_PRELOAD), which lets calls of the system fail. The environment says
-// which:
-//   FAILING_CALL     a name of `calls` below
-//   FAILING_FROM     which of the process's and its children's calls fails, counted from 1; 0: none
-//   FAILING_COUNT    how many do from there on
-//   FAILING_ERROR    the number that they give as errno; unset: one that is usual
-//   FAILING_BLOCKS   set: such a call never returns, and in place of how many failed the notes say in which process
-//   FAILING_LOSES    set: pwrite() says that it has written, and has not
-//   FAILING_NOTES    a file of two 64-bit numbers, which tells how many calls there were and how many of them failed
+// A library that lets system calls fail. It is loaded before all others (LD_PRELOAD). The environment chooses the
+// calls.
+//
+// - FAILING_CALL: a name of `calls` below.
+// - FAILING_FROM: the first call that fails, counted from 1 in the process and its children; 0: none.
+// - FAILING_COUNT: the number of calls that fail from there on.
+// - FAILING_ERROR: the errno of these calls; unset: a usual one.
+// - FAILING_BLOCKS: if set, such a call never returns. The notes then have the process instead of the number of
+// failures.
+// - FAILING_LOSES: if set, pwrite() reports success without writing.
+// - FAILING_NOTES: a file of two 64-bit numbers: the number of calls, and the number of those that failed.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -63,7 +65,7 @@ Function* next(const char* name) {
   return reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
 }
 
-/// Before main, and before all else of the program and of what it links.
+/// Runs before main and before all other initialisation of the program and its libraries.
 __attribute__((constructor(101))) void begin() {
   const char* name = std::getenv("FAILING_CALL");
   const char* path = std::getenv("FAILING_NOTES");
@@ -104,7 +106,7 @@ Result call_or_fail(Call call, int system_error, Result failure, const char* nam
   return next<Function>(name)(arguments...);
 }
 
-/// A function of the program's allocator, which is looked up once; for that memory may be asked for, and there is none.
+/// A function of the program's allocator. It is looked up once. The look-up may ask for memory, and there is none.
 template <class... Arguments>
 struct Allocator {
   const char* name;
@@ -196,7 +198,7 @@ ssize_t recv(int socket, void* bytes, std::size_t size, int flags) {
                                                              size, flags);
 }
 
-// For want of memory, as zlib, libdeflate and Zstandard say it.
+// The calls fail for lack of memory, as zlib, libdeflate and Zstandard report it.
 int inflateInit_(void* stream, const char* version, int size) {
   return call_or_fail<int(void*, const char*, int)>(Call::inflate, ENOMEM, -4, "inflateInit_", stream, version, size);
 }

@@ -1,5 +1,5 @@
-// Kills the process that it is loaded into, at a chosen call that makes, writes or moves files. Before the call: what it
-// would have done is not done. Built and loaded by unfinished_runs.py.
+// Kills the process into which it is loaded, at a chosen call that makes, writes or moves files. It kills before the
+// call, so the call has no effect. unfinished_runs.py builds and loads it.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -21,7 +21,7 @@ static long kill_at = -1, full_from = -1;
 static int which = SIGKILL;
 static int is_child;
 
-static void begin_child(void) { is_child = 1; }  // of a process in a sandbox, which may not ask who it is
+static void begin_child(void) { is_child = 1; }  // a sandboxed process may not ask for its id
 
 __attribute__((constructor)) static void begin(void) {
   if (getenv("KILL_AT")) kill_at = atol(getenv("KILL_AT"));
@@ -50,7 +50,7 @@ static int has_no(const char* name) {
   errno = ENOSYS;
   return 1;
 }
-// The clock that ends a process which does not end by itself never rings.
+// The timer that ends a process after a signal never rings.
 int setitimer(__itimer_which_t timer, const struct itimerval* value, struct itimerval* before) {
   static int (*next)(__itimer_which_t, const struct itimerval*, struct itimerval*);
   if (getenv("NO_CLOCK")) return 0;
@@ -64,16 +64,16 @@ static void signal_at_open(const char* path) {
   if (!name || is_child || length < ending || strcmp(path + length - ending, name) != 0) return;
   kill(getpid(), SIGTERM);
 }
-#define OPEN(name)                                                            \
-  int name(const char* path, int flags, ...) {                                \
-    static int (*next)(const char*, int, ...);                                \
-    va_list arguments;                                                        \
-    va_start(arguments, flags);                                               \
-    const int mode = flags & O_CREAT ? va_arg(arguments, int) : 0;            \
-    va_end(arguments);                                                        \
-    if (!next) *(void**)&next = dlsym(RTLD_NEXT, #name);                      \
-    signal_at_open(path);                                                     \
-    return next(path, flags, mode);                                           \
+#define OPEN(name)                                                 \
+  int name(const char* path, int flags, ...) {                     \
+    static int (*next)(const char*, int, ...);                     \
+    va_list arguments;                                             \
+    va_start(arguments, flags);                                    \
+    const int mode = flags & O_CREAT ? va_arg(arguments, int) : 0; \
+    va_end(arguments);                                             \
+    if (!next) *(void**)&next = dlsym(RTLD_NEXT, #name);           \
+    signal_at_open(path);                                          \
+    return next(path, flags, mode);                                \
   }
 OPEN(open)
 OPEN(open64)
@@ -87,15 +87,15 @@ int fsync(int file) {
   errno = EIO;
   return -1;
 }
-#define CALL(result, name, parameters, arguments)          \
-  result name parameters {                                 \
-    static result(*next) parameters;                       \
-    if (!next) *(void**)&next = dlsym(RTLD_NEXT, #name);   \
-    count();                                               \
-    if (is_full(#name) || has_no(#name)) return -1;        \
-    return next arguments;                                 \
+#define CALL(result, name, parameters, arguments)        \
+  result name parameters {                               \
+    static result(*next) parameters;                     \
+    if (!next) *(void**)&next = dlsym(RTLD_NEXT, #name); \
+    count();                                             \
+    if (is_full(#name) || has_no(#name)) return -1;      \
+    return next arguments;                               \
   }
-// A signal that comes before this is written, which then takes a while.
+// A signal that comes before this call writes. The write then takes a while.
 ssize_t write(int file, const void* bytes, size_t size) {
   static ssize_t (*next)(int, const void*, size_t);
   const char* text = getenv("SIGNAL_AT_WRITE");

@@ -1,4 +1,4 @@
-"""What files say of how they were made, against other programs' opinion of the same."""
+"""The provenance of files, compared with what other programs find."""
 
 import datetime
 import json
@@ -15,7 +15,7 @@ from tests.problems import add_potential, add_solve, open_problem_file
 
 
 def hash_of(path, piece=1 << 20, pieces=64):
-    """As io/FORMAT.md has it: (hash, bytes that it is of)."""
+    """Returns (hash, hashed bytes) as io/FORMAT.md defines them."""
     size, found = os.path.getsize(path), xxhash.xxh3_128()
     with open(path, "rb") as file:
         if size <= pieces * piece:
@@ -76,7 +76,7 @@ def test_results_know_their_input_and_machine(smallbatch, tmp_path):
 def test_large_files_are_hashed_in_pieces(smallbatch, tmp_path):
     with open_problem_file(tmp_path / "p.h5") as file:
         add_solve(file)
-    with open(tmp_path / "p.h5", "ab") as file:  # HDF5 leaves alone what comes after its end
+    with open(tmp_path / "p.h5", "ab") as file:  # HDF5 ignores bytes after its end
         file.write(np.random.default_rng(1).bytes(70_000_001))
     smallbatch("run", "p.h5", "-o", "r.h5")
     note = note_of(tmp_path / "r.h5")

@@ -1,9 +1,8 @@
-"""Random small recordings, whose visibilities are judged by integers and long doubles of NumPy alone, as
-random_potentials_test.py judges potentials; and files with something wrong, which are refused.
+"""Random small recordings. Integers and long doubles of NumPy judge the visibilities, as random_potentials_test.py does
+for potentials. Files with a fault must be refused.
 
-What is asked for, the bound and the statuses are those of io/FORMAT.md and physics/correlation.hpp. A file follows from
-a seed and its number, which every message names; --random-files and --random-seed are options.
-"""
+Requests, the bound and the statuses follow io/FORMAT.md and physics/correlation.hpp. A file follows from a seed and
+its number, which every message names. --random-files and --random-seed are options."""
 
 import json
 import os
@@ -38,7 +37,7 @@ def draw_signal(rng, kind, shape):
 
 
 def draw_set(rng, name):
-    """A set as it will be stored: signal, flags and what is asked for."""
+    """Draws a set as it will be stored: signal, flags and what is asked for."""
     kind = str(rng.choice(["float32", "int8", "int4"]))
     times = int(rng.choice([0, 1, int(rng.integers(2, 70)), int(rng.integers(2, 3000))], p=[0.03, 0.07, 0.5, 0.4]))
     inputs, long = int(rng.choice([1, 2, 3, 5, 8, 17], p=[0.2, 0.2, 0.2, 0.2, 0.15, 0.05])), chance(rng, 0.08)
@@ -84,7 +83,7 @@ def write(rng, path, sets):
 # ---- judging
 
 def truth_of(drawn):
-    """What every number of the results has to be: V as its parts, w, its bound, and where a sample is no number."""
+    """The truth of every number of the results: the parts of V, w, the bound of V, and where a sample is not a number."""
     (channels, times, inputs), signal, flag = drawn["shape"], drawn["signal"], drawn["flag"]
     used = np.ones(drawn["shape"], bool) if flag is None else np.asarray(flag) == 0
     integrate = min(drawn["attrs"].get("integrate", max(times, 1)), max(times, 1))
@@ -104,7 +103,7 @@ def truth_of(drawn):
 
 
 def judge_set(file, drawn, truth, where):
-    """Everything that the results hold of a set; whether a channel has failed."""
+    """Judges everything that the results hold of a set. Returns whether a channel has failed."""
     group, verification = file[f"correlation/{drawn['name']}"], file[f"verification/correlation/{drawn['name']}"]
     (channels, times, _), is_float = drawn["shape"], drawn["kind"] == "float32"
     got, weight, empty = group["visibility"][...], truth["weight"], truth["weight"] == 0
@@ -141,7 +140,7 @@ def judge_set(file, drawn, truth, where):
 # ---- tampering, and what is wrong with a file
 
 def tamper(rng, path, drawn, truth):
-    """Changes one stored number by more than its bound; says which."""
+    """Changes one stored number by more than its bound. Returns which."""
     with results_to_change(path) as file:
         group = file[f"correlation/{drawn['name']}"]
         some = group["weight"].size > 0

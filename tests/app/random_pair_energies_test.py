@@ -1,9 +1,8 @@
-"""Random small files of pair energies, judged by long double arithmetic of NumPy alone, as random_potentials_test.py
-judges potentials, whose units it takes; and files with something wrong, which are refused.
+"""Random small files of pair energies. Long doubles of NumPy judge them, as random_potentials_test.py does for
+potentials; the units are from there. Files with a fault must be refused.
 
-What is asked for, the bounds and the statuses are those of io/FORMAT.md and physics/pair_energy.hpp. Where rounding may
-decide what is right, or nothing is promised, a set is drawn again.
-"""
+Requests, bounds and statuses follow io/FORMAT.md and physics/pair_energy.hpp. A set is drawn again if rounding may
+decide what is right, or if nothing is promised."""
 
 import json
 import os
@@ -52,7 +51,7 @@ def draw_set(rng, name, double):
     if chance(rng, 0.5):
         data["group"] = rng.choice(np.array([1, 1, 2, 2, *rng.choice([[0, 3], [257, -255]])], "<i4"), total)
     for begin, end in zip(ends, ends[1:]):
-        if end - begin > 1 and chance(rng, 0.3):  # on one place
+        if end - begin > 1 and chance(rng, 0.3):  # at one position
             data["position"][begin + 1 : begin + int(rng.integers(2, 4))] = data["position"][begin]
         if end > begin and chance(rng, 0.12):
             values = data[str(rng.choice(["position", "charge"]))][begin:end].reshape(-1)
@@ -77,8 +76,8 @@ def write(path, sets):
 # ---- the truth
 
 def truth_of(drawn, p, asked, skip):
-    """Problem p: info, the energy and those of charges with their bounds; a bound of 0 where an energy is an infinity or
-    a NaN. `undecided` where the documentation leaves it to rounding."""
+    """The truth of problem p: info, the energy and those of charges, with their bounds. The bound is 0 if an energy is
+    infinite or NaN. `undecided`: the documentation leaves it to rounding."""
     mine, unit = slice(drawn["ends"][p], drawn["ends"][p + 1]), LENGTHS[drawn["units"]["position"]]
     position = drawn["data"]["position"][mine].astype(LONG) * unit
     charge = drawn["data"]["charge"][mine].astype(LONG) * CHARGES[drawn["units"]["charge"]]
@@ -139,7 +138,7 @@ def agree(got, exact, bound):
 
 
 def judge_set(file, drawn, truths, asked, where):
-    """Everything that the results hold of a set; whether a problem has failed."""
+    """Judges everything that the results hold of a set. Returns whether a problem has failed."""
     group, verification = file[f"pair_energy/{drawn['name']}"], file[f"verification/pair_energy/{drawn['name']}"]
     info, wants_charges = group["info"][...], bool(drawn["attrs"].get("per_charge", 0))
     assert info.tolist() == [truth["info"] for truth in truths], f"{where}: info"
@@ -158,7 +157,7 @@ def judge_set(file, drawn, truths, asked, where):
 # ---- tampering, and what is wrong with a file
 
 def tamper(rng, path, drawn, truths):
-    """Changes one stored number by more than its bound; says which. The set has problems."""
+    """Changes one stored number by more than its bound. Returns which. The set must have problems."""
     p = int(rng.integers(drawn["batch"]))
     with results_to_change(path) as file:
         group = file[f"pair_energy/{drawn['name']}"]

@@ -1,15 +1,14 @@
-"""Random small potential files, whose results are judged by long double arithmetic of NumPy alone. One file,
-because how files are made and how they are judged have to agree.
+"""Random small potential files. Long doubles of NumPy judge the results. One file, because making files and judging
+them must agree.
 
-What is asked for, the units, the bounds and the statuses are those of io/FORMAT.md, docs/numerics.md and the headers of
-physics/; nothing is taken from the program. A file follows from a seed and its number, which every message names; the
-number of files and the seed are options:
+Requests, units, bounds and statuses follow io/FORMAT.md, docs/numerics.md and the headers of physics/. Nothing is
+taken from the program. A file follows from a seed and its number, which every message names. The number of files and
+the seed are options:
 
     python -m pytest -q tests/app/random_potentials_test.py --random-files 3000 --random-seed 7
 
-Where rounding may decide what is right (a charge about as far from a target as makes it lie on it, values at the edge
-of their range, ...), or where nothing is promised, a set is drawn again: see `undecided` in `truth_of`.
-"""
+A set is drawn again if rounding may decide what is right, or if nothing is promised. Examples are a charge just
+close enough to a target to lie on it, and values at the edge of their range. See `undecided` in `truth_of`."""
 
 import json
 
@@ -35,7 +34,7 @@ UNITS = {  # of V, E and the energy
     "e/angstrom": ("e/angstrom", "e/angstrom^2", "e^2/angstrom"),
 }
 TWO = LONG(2)
-SAME_PLACE = LONG("1e-6")  # of the smallest spacing, or angstrom
+SAME_PLACE = LONG("1e-6")  # relative to the smallest spacing, or angstrom
 
 
 def chance(rng, p):
@@ -49,7 +48,7 @@ def norm(x):
 # ---- drawing
 
 def draw_set(rng, double):
-    """A set as it will be stored: `data` are its datasets, `units` theirs, `attrs` what is asked for."""
+    """Draws a set as it will be stored. `data` are its datasets, `units` their units, `attrs` the requests."""
     kind, batch = str(rng.choice(["lattice", "points", "charges"])), int(rng.choice([0, 1, 1, 1, 2, 2, 2, 3, 3, 4]))
     extreme, size = chance(rng, 0.2), 10 ** rng.uniform(-1, 2)
     if extreme:
@@ -66,7 +65,7 @@ def draw_set(rng, double):
 
     def store(name, angstrom, of_type):
         values, of_size = (np.asarray(x) / float(LENGTHS[units[name] or unit]) for x in (angstrom, size))
-        if on_grid:  # multiples of a power of two: float32 holds them, and their sums
+        if on_grid:  # multiples of a power of two, so that float32 holds them and their sums
             step = 2.0 ** (np.floor(np.log2(of_size)) - 5)
             values = np.maximum(np.round(values / step), 1 if name == "spacing" else -np.inf) * step
         return values.astype(of_type)
@@ -74,7 +73,7 @@ def draw_set(rng, double):
     counts = np.minimum(rng.integers(0, 31, batch) * (rng.random(batch) < 0.9), 3 if chance(rng, 0.4) else 30)
     total, ends = int(counts.sum()), np.concatenate([[0], np.cumsum(counts)])
     shift = size * rng.uniform(-10, 10, 3) * rng.choice([0, 1, 1e4 if unit in (None, "angstrom") else 1])
-    axes = np.array([1, 1, chance(rng, 0.9)])  # else all lies in a plane
+    axes = np.array([1, 1, chance(rng, 0.9)])  # otherwise all lies in a plane
     data = {"position": store("position", shift + size * rng.uniform(-0.2, 1.2, (total, 3)) * axes, real)}
     charge = np.concatenate([np.zeros(0), *(draw_charges(rng, n, double, single_input) for n in counts)])
     data["charge"] = (charge / float(CHARGES[units["charge"]])).astype(real)
@@ -95,7 +94,7 @@ def draw_set(rng, double):
             of_problems = np.concatenate([[0], np.cumsum(rng.integers(0, many + 1, batch))])
             data["point_offset"], many = of_problems.astype(rng.choice(["<i4", "<i8"])), int(of_problems[-1])
         data["points"] = store("points", shift + size * rng.uniform(-0.5, 1.5, (many, 3)) * axes, own_real)
-    if chance(rng, 0.5):  # numbers other than 1 and 2 are neither group, also where their last byte is 1 or 2
+    if chance(rng, 0.5):  # numbers other than 1 and 2 are in neither group, even if their last byte is 1 or 2
         of_type, *others = [("<i1", 0, 3, -1), ("<i4", 0, 257, -255), ("<i8", 0, 2**32 + 1, 258)][rng.integers(3)]
         data["group"] = rng.choice(np.array([1, 1, 2, 2, *others], of_type), total)
     if chance(rng, 0.25):
@@ -130,11 +129,11 @@ def draw_set(rng, double):
 
 
 def draw_charges(rng, count, double, single_input):
-    """Charges of one problem, in e: of one sign or two, alike or not, rarely huge or tiny."""
+    """Draws the charges of one problem, in e: of one sign or both, equal or not, rarely huge or tiny."""
     charge, how = rng.uniform(0.1, 1, count) * rng.choice([-1, 1], count), rng.random()
     if how < 0.2:
         charge = np.abs(charge) * rng.choice([-1, 1])
-    elif how < 0.4:  # in sum none
+    elif how < 0.4:  # neutral
         charge[count // 2 :] = -charge[: count - count // 2]
     elif how < 0.5:
         charge *= 10 ** rng.uniform(-9, 0, count)
@@ -148,7 +147,7 @@ def draw_charges(rng, count, double, single_input):
 
 
 def plant(rng, drawn, p, double):
-    """Charges on targets, near targets and on each other; numbers that are none, or too large."""
+    """Puts charges on targets, near targets and on each other. Plants numbers that are not finite or too large."""
     data, begin, end = drawn["data"], drawn["ends"][p], drawn["ends"][p + 1]
     position, charge = data["position"][begin:end], data["charge"][begin:end]  # views
     here, unit = places_of(drawn, p), LENGTHS[drawn["units"]["position"]]
@@ -165,7 +164,7 @@ def plant(rng, drawn, p, double):
         position[:together] = (here["targets"][-1] + here["origin"]) / unit if on_target else position[0]
         if how < 0.4:  # no net charge
             charge[1] = -charge[0]
-        elif how < 0.7:  # none but by rounding
+        elif how < 0.7:  # no net charge except by rounding
             charge[: min(together, 3)] = np.array([0.1, 0.2, -0.3])[:together] * charge[0]
     numbers = [data["points"]] if drawn["kind"] == "points" and chance(rng, 0.5) else [position, charge]
     numbers, spoil = numbers[rng.integers(len(numbers))], rng.random()
@@ -193,9 +192,9 @@ def write(path, sets):
 # ---- the truth
 
 def places_of(drawn, p):
-    """Problem p in angstrom: where its targets and charges lie from the origin (lattice's, or the first target), and
-    `doubt`, what converting units to angstrom in double precision may do to a displacement: a factor and a product are
-    rounded, so each coordinate that was converted is off by 2^-52 of itself."""
+    """Places of problem p in angstrom. They are counted from the origin of the lattice, or from the first target. The
+    error of a displacement, after converting units to angstrom in double precision, is at most `doubt`. A factor and
+    a product are rounded, so each converted coordinate is off by 2^-52 of itself."""
     data, mine = drawn["data"], slice(drawn["ends"][p], drawn["ends"][p + 1])
 
     def angstrom(name, values):
@@ -235,7 +234,7 @@ def asked_of(drawn, double):
 
 
 def widths_of(drawn, p, asked):
-    """Of problem p's charges, angstrom."""
+    """Widths of problem p's charges, angstrom."""
     mine, unit = slice(drawn["ends"][p], drawn["ends"][p + 1]), drawn["units"].get("width") or drawn["units"]["position"]
     if "width" in drawn["data"]:
         return drawn["data"]["width"][mine].astype(LONG) * LENGTHS[unit]
@@ -243,7 +242,7 @@ def widths_of(drawn, p, asked):
 
 
 def draw_interaction(rng, size, unit, total, attrs, data, units):
-    """Half of the sets have point charges alone."""
+    """Draws the interaction. Half of the sets have point charges only."""
     how, length = rng.random(), size * 10 ** rng.uniform(-1.5, 0.5)
     if how < 0.25:
         attrs["screening_length"] = length / float(LENGTHS[unit])
@@ -258,8 +257,9 @@ def draw_interaction(rng, size, unit, total, attrs, data, units):
 
 
 def truth_of(drawn, p, asked):
-    """What the documentation says of problem p: `info` (at points and charges as long as no value leaves its range), V
-    and E with their bounds, where they are singular, the energy with its bound; `undecided` where it does not say."""
+    """The truth about problem p as documented: V and E with their bounds, where they are singular, and the energy with
+    its bound. For points and charges, `info` is given only while no value leaves its range. If `undecided`, the
+    documentation does not say."""
     here, mine = places_of(drawn, p), slice(drawn["ends"][p], drawn["ends"][p + 1])
     charge = drawn["data"]["charge"][mine].astype(LONG) * CHARGES[drawn["units"]["charge"]]
     targets, charges, on_lattice = here["targets"], here["charges"], drawn["kind"] == "lattice"
@@ -268,7 +268,7 @@ def truth_of(drawn, p, asked):
     if not all(np.isfinite(x).all() for x in (targets, here["absolute"], charge, width)) or (width < 0).any():
         return truth | {"info": -1}
     most = max(np.abs(x).max(initial=0) for x in (charges, charge, targets)) / asked["limit"]
-    if len(targets) and len(charge) and most > 0.5:  # without a target or a charge nothing is too far
+    if len(targets) and len(charge) and most > 0.5:  # without a target or a charge, no distance is too large
         return truth | ({"undecided": True} if most < 2 else {"info": -2})
     used = charge != 0
     doubt, charge, charges, width = here["doubt"][:, used], charge[used], charges[used], width[used]
@@ -288,10 +288,11 @@ def truth_of(drawn, p, asked):
     truth |= {"has_values": True, "info": int(on.any(0 if on_lattice else 1).sum()), "net": net,
               "singular": np.abs(net) > TWO**-40 * magnitude, "V": factor * (in_sum * charge * g).sum(1),
               "E": factor * ((in_sum * charge * slope)[..., None] * d).sum(1)}
-    # Bounds: the documented ones; the factor of the unit and its quotient by the dielectric, rounded once each; what
-    # the conversion of charge, softening and cut-off may do (a rounded factor and product), and that of coordinates, to
-    # first order, with a cut-off 4 times as much beyond the factor of 2 that the bounds have then. Beside them, what
-    # rounding to numbers below the normal ones does (physics/charges/value_range.hpp), and the least that a charge counts.
+    # The bounds add up several terms, to first order. The first is the documented bound. The factor of the unit and its
+    # quotient by the dielectric are rounded once each. Converting charge, softening and cut-off rounds a factor and a
+    # product. Converting coordinates does so too; with a cut-off its term is 4 times as large, beyond the factor of 2
+    # that the bounds then have. Rounding to subnormal numbers is added (physics/charges/value_range.hpp), and the least
+    # that a charge counts.
     extent = max(norm(charges).max(initial=0), norm(targets).max(initial=0))
     coordinate, *least = (TWO**-52, 0, 0) if asked["double"] else (TWO**-23, TWO**-70, TWO**-30)
     relative, length = coordinate * (4 if softening else 2), np.minimum(rho, cutoff) if cutoff else rho
@@ -313,7 +314,7 @@ def truth_of(drawn, p, asked):
         total = factor * (each * (np.maximum(np.abs(charge), at_least) * bound + np.abs(charge) * slack)).sum(1)
         total = np.where(total > 0, total + underflow, 0)
         truth[name + "_bound"] = (total if name == "V" else total[:, None]) + np.abs(truth[name]) * TWO**-52
-        # Many that are each too weak for a sum, beside a strong one: 4 times the bound, it is said.
+        # Many terms that are each too weak for a sum, beside a strong one. The documentation says 4 times the bound.
         terms = np.abs(charge) * each
         strongest = terms.max(1, initial=0)
         undecided.append((terms * (terms < strongest[:, None] * relative / 4)).sum(1) > strongest * relative / 2)
@@ -347,7 +348,8 @@ def truth_of(drawn, p, asked):
 # ---- judging
 
 def agree(got, exact, bound, largest):
-    """Whether every number is within its bound, or beyond the range of its type an infinity of its sign."""
+    """Returns whether every number is within its bound. A number beyond the range of its type must be an infinity of
+    its sign."""
     got = got.astype(LONG)
     beyond = np.isinf(got) & (np.abs(exact) + bound > largest * (1 - LONG("1e-6")))
     beyond &= (np.sign(got) == np.sign(exact)) | (bound - np.abs(exact) > largest * (1 - LONG("1e-6")))
@@ -355,7 +357,7 @@ def agree(got, exact, bound, largest):
 
 
 def judge_problem(result, p, v, e, truth, asked, skip, where):
-    """`v` and `e`: those of the problem's targets."""
+    """Judges one problem. `v` and `e` are those of its targets."""
     info, field = int(result["info"][p]), asked["field"]
     statistics = [LONG(result[key][p]) for key in ("V_min", "V_max", "V_mean")]
     energy = LONG(result["energy"][p]) if "energy" in result else None
@@ -392,7 +394,7 @@ def judge_problem(result, p, v, e, truth, asked, skip, where):
 
 
 def judge_set(file, drawn, truths, asked, skip, where):
-    """Everything that the results hold of a set; whether some problem has a status that is a failure."""
+    """Judges everything that the results hold of a set. Returns whether some problem has a status of failure."""
     group, kind, batch = file[f"potential/{drawn['name']}"], drawn["kind"], drawn["batch"]
     result, attrs, lattice = {key: group[key][...] for key in numbers_of(group)}, dict(group.attrs), kind == "lattice"
     of_targets = {"lattice": ["origin", "spacing"], "points": ["point_offset"], "charges": ["offset"]}[kind]
@@ -433,7 +435,7 @@ def judge_set(file, drawn, truths, asked, skip, where):
 # ---- tampering
 
 def tamper(rng, path, drawn, truths, asked):
-    """Changes one stored number or word by more than its bound; says which."""
+    """Changes one stored number or word by more than its bound. Returns which."""
     p = int(rng.integers(drawn["batch"]))
     truth, numbers = truths[p], truths[p]["targets"] > 0
     with results_to_change(path) as file:
@@ -458,7 +460,8 @@ def tamper(rng, path, drawn, truths, asked):
             bound = LONG(np.max(truth.get(what + "_bound", 0)))
             if what == "V_mean":
                 bound = abs(LONG(group["V_max"][p])) + abs(LONG(group["V_min"][p]))
-            # By more than the bound and the type's digits; what is or would become no number is one, or none at all.
+            # The change exceeds the bound and the digits of the type. A number that is or would become NaN or infinite
+            # changes to the other kind.
             changed = LONG(flat[place]) + 4 * bound + abs(flat[place]) / TWO**20 + LONG("1e-300" if bound else "1e-3")
             in_range = np.isfinite(flat[place]) and changed < asked["largest"] / 2
             flat[place] = changed if in_range and chance(rng, 0.8) else 0.5 if np.isnan(flat[place]) else np.nan
@@ -469,7 +472,7 @@ def tamper(rng, path, drawn, truths, asked):
 # ---- the test
 
 def others_of(smallbatch, tmp_path):
-    """What the machine has beside the CPU's best: arguments of `run`."""
+    """Backends of this machine other than the CPU's best: arguments of `run`."""
     with open_problem_file(tmp_path / "probe.h5") as file:
         group = file.create_group("potential/a")
         group["position"], group["charge"], group.attrs["targets"] = np.ones((1, 3)), np.ones(1), np.bytes_("charges")
@@ -484,7 +487,7 @@ def others_of(smallbatch, tmp_path):
 
 
 def draw_file(rng, double):
-    """Sets, and of each its truths and what it asks for, drawn until the documentation decides everything."""
+    """Draws sets until the documentation decides everything. Returns them with their truths and requests."""
     sets = {}
     for _ in range(1 + chance(rng, 0.3)):
         undecided = True

@@ -1,13 +1,11 @@
-"""Random small files of systems through the command, on every backend, and one more opinion of every number it stores,
-beside those of the cuda, cpu and reference backends and of the referee. One file, because how files are made and how
-they are judged have to agree.
+"""Random small files of systems through the command, on every backend. A separate opinion judges every stored number.
+One file, because making files and judging them must agree.
 
-The opinion is NumPy's long double and the definitions of io/FORMAT.md and docs/numerics.md; the program's own code has
-no part in it. On one machine file number k of seed S is always the same. A long run, of every backend that the machine
-has:
+The opinion is computed with NumPy's long double from the definitions in io/FORMAT.md and docs/numerics.md. It uses
+no code of the program. On one machine, file number k of seed S is always the same. A long run with every backend of
+the machine:
 
-    pytest tests/app/random_solves_test.py --random-files 5000 --random-seed 7
-"""
+    pytest tests/app/random_solves_test.py --random-files 5000 --random-seed 7"""
 
 import functools
 import json
@@ -21,11 +19,11 @@ from tests.problems import open_problem_file, packed, packed_upper, results_to_c
 
 pytestmark = pytest.mark.skipif(np.finfo(np.longdouble).nmant < 63, reason="long double is no longer than double here")
 DEFAULT_FILES = 200
-RATIO = 30  # what LAPACK's test programs accept, in units of roundoff
+RATIO = 30  # accepted by LAPACK's test programs, in units of u
 LN2 = np.log(L(2))
 
 
-# What files may hold. Matrices are made in double precision and rounded to the set's type.
+# Contents of files. Matrices are made in double precision and rounded to the set's type.
 
 def spectrum(rng, n, w):
     q = np.linalg.qr(rng.standard_normal((n, n)))[0]
@@ -46,7 +44,7 @@ def gram(rng, n, u):
 
 
 def kernel(rng, n, u):
-    """Singular to working precision as often as not."""
+    """A kernel matrix, which is singular to working precision about half of the time."""
     p = rng.uniform(0, 1, n)
     return np.exp(-((p[:, None] - p) / rng.uniform(0.05, 0.5)) ** 2 / 2) + rng.choice([0, 10 * u, 1e-3]) * np.eye(n)
 
@@ -57,7 +55,7 @@ def integers(rng, n, u):
 
 
 def deficient(rng, n, u):
-    """Of integers, so that rounding has no part in it."""
+    """A matrix of integers, so that nothing is rounded."""
     g = rng.integers(-3, 4, (n, rng.integers(1, n + 1))).astype(float)
     return g @ g.T
 
@@ -114,7 +112,7 @@ def draw_matrix(rng, n, dtype, u):
 
 
 def plant(rng, fault, a, b, dtype):
-    """Into one system, in place."""
+    """Plants a fault into one system, in place."""
     n = len(a)
     i, j = sorted(rng.integers(0, n, 2), reverse=True)
     eps = np.finfo(dtype).eps
@@ -144,7 +142,7 @@ def plant(rng, fault, a, b, dtype):
 
 
 def draw_set(rng):
-    """One set: a (batch, n, n) as stored, b (batch, n, columns) or None, how it lies, what is wanted."""
+    """Draws one set: a (batch, n, n) as stored, b (batch, n, columns) or None, the layout, the requests."""
     dtype = rng.choice([np.float32, np.float64])
     u = np.finfo(dtype).eps / 2
     n = int(rng.choice([rng.integers(1, 9), rng.integers(1, 34), rng.integers(33, 129)], p=[0.6, 0.3, 0.1]))
@@ -209,7 +207,7 @@ def write_set(group, drawn):
 # The opinion.
 
 class System:
-    """One system, and what is known about it. Everything is computed when it is first asked for."""
+    """One system and the facts about it. Each fact is computed when it is first asked for."""
 
     def __init__(self, drawn, k):
         self.u, self.wanted, self.type = drawn["u"], drawn["wanted"], drawn["a"].dtype
@@ -222,7 +220,7 @@ class System:
 
     @functools.cached_property
     def input_status(self):
-        """The statuses that the input allows, or none where only pivots decide."""
+        """The statuses that the input allows. None if only pivots decide."""
         if not np.isfinite(self.stored).all():
             return {-1}
         d = np.sqrt(np.abs(np.diag(self.stored)))
@@ -246,7 +244,7 @@ class System:
         return np.linalg.eigvalsh(self.scaled[:m, :m])[0] if m else 1.0
 
     def is_pivot_status(self, info):
-        """Whether a Cholesky factorization may stop at pivot `info`, or find none to stop at (0): Demmel 1989."""
+        """Returns whether a Cholesky factorization may stop at pivot `info`, or not stop at all (0): Demmel 1989."""
         tolerance = 3 * (self.n + 1) * self.u
         last = len(self.scaled)
         if info == 0:
@@ -264,7 +262,7 @@ class System:
 
 
 class Answers:
-    """What A = L D L^T has, with the sensitivities of solvers/spd_referee.hpp; `failed` where there is none."""
+    """Numbers of A = L D L^T, with the sensitivities of solvers/spd_referee.hpp. `failed`: there is no factorization."""
 
     def __init__(self, a, diagonal, system):
         self.a, self.n, self.u = a, system.n, L(system.u)
@@ -295,7 +293,8 @@ class Answers:
 
 
 class Nearby:
-    """What a floor makes of A, as docs/numerics.md says: what is added, and the pivots. `close`: rounding decides."""
+    """The repaired matrix of A for a pivot floor, as docs/numerics.md defines it: additions and pivots. `close`:
+    rounding decides."""
 
     def __init__(self, a, floor, rounding):
         n = len(a)
@@ -334,7 +333,7 @@ class Nearby:
 
 
 def best_addition(system, x, f):
-    """That diag(e), within what may be added, for which x leaves the smallest residual."""
+    """The diag(e), within the permitted additions, for which x leaves the smallest residual."""
     diagonal = np.diag(system.lower)
     most = 8 * np.maximum(max(f, system.n * system.u) * diagonal, system.n * system.u * diagonal.max())
     r = residual(system.stored, x, right_hand_side(system))
@@ -372,7 +371,7 @@ def forward_ratio(x, answers):
 
 
 class Judge:
-    """Compares one system's results with the opinion; every complaint says where."""
+    """Compares one system's results with the opinion. Every complaint names the place."""
 
     def __init__(self, system, f, results, where):
         self.system, self.f, self.where = system, f, where
@@ -435,7 +434,7 @@ class Judge:
                      if nearby.repaired else system.exact, nearby.added, nearby)
 
     def undecided(self, nearby):
-        """Whatever was raised, x solves a system as near as is promised."""
+        """If rounding decides which pivots are raised, x must still solve a nearby system as promised."""
         system = self.system
         if self.info != 0:
             return
@@ -455,7 +454,7 @@ class Judge:
         self.within("backward_error", error, error / 100 + rounding_of_backward_error(self.system, self.x))
 
     def answers(self, exact, added, nearby=None):
-        """x and the numbers about A, or that x cannot be stored."""
+        """Judges x and the numbers about A, or the status that x cannot be stored."""
         system, repaired = self.system, nearby is not None and nearby.repaired > 0
         certain = not exact.failed and exact.rcond >= system.n * system.u
         if self.info in (-4, -5) or (certain and self.x is not None):
@@ -494,7 +493,7 @@ class Judge:
             self.within("log_determinant", np.log(pivots).sum(), allowed)
 
     def range(self, exact, certain):
-        """-4 and -5, where what x must be is known to some digits."""
+        """Judges statuses -4 and -5, if x is known to some digits."""
         if not certain:
             return
         slack = float(RATIO * self.system.u / exact.rcond)
@@ -518,10 +517,10 @@ class Judge:
         self.check(self.info in expected, "range: expected", expected, "overflow", over, "underflow", under)
 
 
-# The runs.
+# Runs.
 
 def ways(smallbatch):
-    """What this machine can be asked for, beside the default."""
+    """Arguments of `run` that this machine allows, besides the default."""
     with open_problem_file(smallbatch.folder / "one.h5") as file:
         file["solve/s/A"] = np.ones((1, 1, 1))
         file["solve/s/b"] = np.ones((1, 1))
@@ -543,7 +542,7 @@ def read_arrays(group):
 
 
 def results_of(arrays, k, place):
-    """Those of system k, of what read_arrays() found."""
+    """The results of system k, from the result of read_arrays()."""
     results = {name: arrays[name][k] for name in
                ("info", "backward_error", "rcond", "smallest_pivot", "log_determinant", "repaired", "perturbation")
                if name in arrays}
@@ -561,12 +560,12 @@ def results_of(arrays, k, place):
 
 
 def is_easy(systems):
-    """Whether Gauss-Jordan, which is not backward stable, does what is promised of the others."""
+    """Returns whether Gauss-Jordan, which is not backward stable, keeps the promises of the other methods."""
     return all(s.n == 0 or s.input_status or (not s.exact.failed and s.exact.rcond > 1e-3) for s in systems)
 
 
 def tamper(rng, file, sets):
-    """Changes one stored number by more than is allowed; False where the chosen one has no number to change."""
+    """Changes one stored number by more than is allowed. Returns False if the chosen system has no number to change."""
     name = rng.choice(list(sets))
     group, systems = file[f"solve/{name}"], sets[name]
     k = rng.integers(len(systems))

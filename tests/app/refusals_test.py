@@ -1,4 +1,4 @@
-"""What the command refuses: each with one sentence, its exit code, and no output file left behind."""
+"""Refusals of the command: each has one sentence and its exit code, and leaves no output file."""
 
 import os
 import resource
@@ -68,7 +68,7 @@ def point_to_water(file, group):
 
 
 def deflate_short(file, group):
-    """A gzip chunk of one system less than it declares."""
+    """Writes a gzip chunk that has one system less than it declares."""
     a = group["A"][...]
     del group["A"]
     stored = group.create_dataset("A", data=a, chunks=a.shape, compression="gzip")
@@ -76,7 +76,7 @@ def deflate_short(file, group):
 
 
 def give_too_many_columns(file, group):
-    """2^24 of them, in a few kB."""
+    """Declares 2^24 columns, in a few kB."""
     del group["b"]
     group.create_dataset("b", data=np.zeros((1, 1, 2**24), np.float32), chunks=(1, 1, 2**20), compression="gzip")
 
@@ -198,7 +198,7 @@ def test_bad_file(smallbatch, tmp_path, name):
     make, words = BAD_FILES[name]
     make(tmp_path / "p.h5")
     sentence = refuse(smallbatch, tmp_path, 3, "p.h5", *words)
-    # problem (why). What to do.
+    # The form of a message is: problem (why). Remedy.
     assert "(" in sentence and ")" in sentence and sentence.endswith("."), sentence
 
 
@@ -240,7 +240,7 @@ def test_output_exists(smallbatch, tmp_path):
         add_solve(file)
     (tmp_path / "r.h5").write_text("precious")
     refuse(smallbatch, tmp_path, 7, "r.h5", "--overwrite")
-    assert smallbatch("run", "p.h5", "-o", "r.h5", expect=7).stderr.count("\n") == 1  # before anything is begun
+    assert smallbatch("run", "p.h5", "-o", "r.h5", expect=7).stderr.count("\n") == 1  # before any work begins
     assert (tmp_path / "r.h5").read_text() == "precious"
     smallbatch("run", "p.h5", "-o", "r.h5", "--overwrite")
     with h5py.File(tmp_path / "r.h5") as file:
@@ -325,14 +325,14 @@ def test_usage(smallbatch, tmp_path, arguments):
 
 
 def test_interrupted(smallbatch, tmp_path):
-    """SIGTERM while the run works: exit code 143, nothing left behind."""
+    """SIGTERM during a run gives exit code 143 and leaves no file."""
     rng = np.random.default_rng(1)
-    with open_problem_file(tmp_path / "p.h5") as file:  # work for minutes, in many blocks
+    with open_problem_file(tmp_path / "p.h5") as file:  # minutes of work, in many blocks
         add_potential(file, position=rng.uniform(0, 60, (20000, 3)), charge=np.ones(20000), shape=(300, 300, 500))
     before = set(os.listdir(tmp_path))
     process = subprocess.Popen([smallbatch.program, "run", "p.h5", "-o", "r.h5", "--device", "cpu", "--verify", "none"],
                                cwd=tmp_path, stderr=subprocess.PIPE, text=True)
-    while set(os.listdir(tmp_path)) == before:  # until the temporary file shows that it is at work
+    while set(os.listdir(tmp_path)) == before:  # until the temporary file shows that the run is at work
         assert process.poll() is None
         os.sched_yield()
     process.send_signal(signal.SIGTERM)
@@ -347,7 +347,7 @@ def limit_stack(kib):
 
 
 def test_a_small_stack_is_named(smallbatch, tmp_path):
-    """Whose end looked like a damaged file, or had no words at all."""
+    """With a small stack the program used to die, or seemed to find a damaged file."""
     with open_problem_file(tmp_path / "p.h5") as file:
         add_solve(file)
     for kib in (64, 256, 4095):
@@ -358,7 +358,7 @@ def test_a_small_stack_is_named(smallbatch, tmp_path):
 
 @pytest.mark.parametrize("kib", [4096, resource.RLIM_INFINITY])
 def test_the_largest_systems_have_a_stack_that_is_large_enough(smallbatch, tmp_path, kib):
-    """Of threads, too: without a limit these have 2 MiB, if nobody says more."""
+    """Threads too need a large stack. Without a limit they have 2 MiB by default."""
     if kib == resource.RLIM_INFINITY != resource.getrlimit(resource.RLIMIT_STACK)[1]:
         pytest.skip("the stack has a limit that cannot be lifted")
     with open_problem_file(tmp_path / "p.h5") as file:

@@ -1,5 +1,5 @@
-"""What a system refuses: space for a file, threads and processes, to say which file a name means. The sentence tells
-what was refused, and nothing of a file that was not looked at."""
+"""Things that a system refuses: space for a file, threads, processes, the identity of a file. The message says what was
+refused, and claims nothing about a file that was not read."""
 
 import errno
 import fcntl
@@ -16,7 +16,7 @@ from tests.app.interruption_test import EVERY, WRITING, clear, place  # noqa: F4
 
 def largest_file(size):
     def limit():
-        signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # Python ignores it, as a shell does not
+        signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # Python ignores it; a shell does not
         resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
     return limit
 
@@ -41,7 +41,7 @@ def test_a_redirection_that_may_not_be_so_large_is_told(place, name):  # noqa: F
 
 @pytest.mark.parametrize("name", EVERY)
 def test_a_log_file_that_may_not_be_so_large_is_no_failure(place, name):  # noqa: F811
-    """The work goes on without it, as far as it needs no file of that size itself."""
+    """The command goes on without the log, as far as it needs no file of that size itself."""
     clear(place)
     done = subprocess.run([PROGRAM, *EVERY[name], "--log-file", "log"], cwd=place, preexec_fn=largest_file(10),
                           capture_output=True, text=True, timeout=SECONDS)
@@ -67,7 +67,7 @@ def test_threads_and_processes_that_are_refused_are_told_or_not_missed(place, na
 
 @pytest.mark.parametrize("call", ["readlink", "stat", "lstat"])
 def test_a_name_that_cannot_be_looked_up_is_not_taken_for_another(place, call):  # noqa: F811
-    """Each such call of `export` fails, one after the other; where it matters the sentence is of the failure."""
+    """Each such call of `export` fails, one after the other. If the failure matters, the message is about it."""
     arguments = EVERY["export"]
     for number in range(1, 1000):
         clear(place)
@@ -84,7 +84,7 @@ def test_a_name_that_cannot_be_looked_up_is_not_taken_for_another(place, call): 
 
 @pytest.mark.parametrize("name", WRITING)
 def test_what_fails_after_the_output_has_its_name_says_that_it_stands(place, name):  # noqa: F811
-    """From each of the last calls of the allocator on."""
+    """All calls of the allocator fail, beginning with each of the last ones."""
     clear(place)
     notes, variables = environment(place, "malloc", 0)
     subprocess.run([PROGRAM, *WRITING[name]], cwd=place, env=variables, check=True, capture_output=True)
@@ -103,7 +103,7 @@ def test_what_fails_after_the_output_has_its_name_says_that_it_stands(place, nam
 
 
 def test_shares_of_one_launcher_write_files_of_their_own(place):  # noqa: F811
-    """Under a launcher a share is taken as it is asked for; two that write one file notice it."""
+    """Under a launcher a process with --shard computes that share. Two processes that write one file notice it."""
     variables = dict(os.environ, MV2_COMM_WORLD_SIZE="2")
     for part in (1, 2):
         output = place / f"new{part}.h5"

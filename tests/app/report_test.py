@@ -1,6 +1,6 @@
-"""The page about a result file, as a browser shows it: Chromium opens it, and what is there is compared with the arrays
-of the file. It has to be readable without a network, without scripts, in both themes, on a desk and on a phone.
-One file, because every test is of the one page."""
+"""The page about a result file, as Chromium shows it. Its contents are compared with the arrays of the file. It must be
+readable without a network, without scripts, in both themes, on a desk and on a phone. One file, because every test
+is about the one page."""
 
 import base64
 import io
@@ -29,7 +29,7 @@ def browser(tmp_path_factory):
 
 
 def write_problems(path):
-    """Sets of all kinds, some of them with what fails."""
+    """Writes sets of all kinds, some with failures."""
     rng = np.random.default_rng(3)
     with open_problem_file(path) as file:
         add_solve(file, STRANGE, batch=3000, n=12)
@@ -63,7 +63,7 @@ def report(smallbatch, tmp_path):
 
 
 def section(name):
-    """JavaScript for the section of a set."""
+    """JavaScript that finds the section of a set."""
     return f"[...document.querySelectorAll('section')].find(s => s.querySelector('h2').textContent === {name!r})"
 
 
@@ -80,14 +80,14 @@ def facts(browser, name):
 
 
 def number(text):
-    """Of the page's numbers: 1 234, −1.5, 2×10⁻⁷."""
+    """Reads a number as the page writes it: 1 234, −1.5, 2×10⁻⁷."""
     text = re.sub(r"(?:×|^)10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)$", lambda found: ("e" if found.start() else "1e") + found[1].translate(
         str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")), text)
     return float(text.replace("\u202f", "").replace("−", "-"))
 
 
 def charts(browser, name):
-    """Of each chart of a section: its name, what stands there and where, its bars' counts, its pictures."""
+    """The charts of a section: name, texts and their places, counts of the bars, pictures."""
     return browser.evaluate(f"""[...{section(name)}.querySelectorAll('svg[role=img]')].map(svg => ({{
         name: svg.getAttribute('aria-label'),
         caption: (svg.parentElement.querySelector('figcaption') || {{textContent: ''}}).textContent,
@@ -121,10 +121,10 @@ def test_it_fits_and_is_legible_everywhere(browser, report):
             assert sum(url.startswith("file:") for url in browser.requests()) == 1
             assert browser.evaluate("document.documentElement.scrollWidth") <= width
             assert browser.evaluate("document.scripts.length + document.querySelectorAll('img,link,iframe,object').length") == 0
-            # Nothing but tables, which scroll by themselves, is wider than its column.
+            # Only tables may be wider than their column; they scroll.
             assert browser.evaluate("[...document.querySelectorAll('body *:not(.wide *):not(svg *)')].filter(e => "
                                     "e.getBoundingClientRect().right > innerWidth + 1).map(e => e.outerHTML.slice(0, 80))") == []
-            # No word of a chart is cut off, nor too small, nor over another.
+            # No word of a chart is cut off, too small, or over another one.
             assert browser.evaluate("""[...document.querySelectorAll('svg[role=img]')].flatMap(svg => {
                 const box = svg.getBoundingClientRect();
                 const texts = [...svg.querySelectorAll('text')].map(t => [t.textContent, t.getBoundingClientRect()]);
@@ -174,7 +174,7 @@ def test_histograms_count_every_solved_system(browser, report):
     for title, expected in values.items():
         chart = shown[title]
         assert sum(number(bar[2]) for bar in chart["bars"]) == (expected > 0).sum()
-        # Ticks say where bars are: count again in the bars' own bounds.
+        # The ticks give the bounds of the bars. Counting again within these bounds gives the same counts.
         ticks = [(x, np.log10(number(text))) for text, x, y, anchor, kind in chart["texts"]
                  if anchor == "middle" and kind == "tick"]
         assert len(ticks) >= 2
@@ -222,7 +222,7 @@ def test_slices_have_the_colours_and_coordinates_of_v(browser, report):
             low, count = ORIGIN[axis] - SPACING[axis] / 2, SHAPE[axis]
             for place, value in places:
                 assert (place - begin) / extent * count * SPACING[axis] + low == pytest.approx(value, abs=0.03)
-        # The bar's numbers tell V of each pixel's colour.
+        # The numbers of the colour bar give V for each pixel's colour.
         slope, level = np.polyfit(*zip(*[(place, value) for place, value in ticks["start"]]), 1)
         rows = bar_y + bar_height * (1 - (np.arange(len(bar)) + 0.5) / len(bar))
         told = (slope * rows + level)[np.abs(pixels[:, :, None] - bar).sum(-1).argmin(-1)]
@@ -277,7 +277,7 @@ def test_what_is_no_number_is_not_shown_as_one(smallbatch, browser, tmp_path):
     shown = {name: charts(browser, f"potential/{name}")[0]["caption"] for name in ("none", "one", "zero")}
     assert shown["none"].endswith("no numbers") and shown["zero"].endswith("values from 0 to 0")
     assert shown["one"].endswith("1 infinite")
-    # An arrow is at an end of the colours that values are beyond: at that of the infinite one.
+    # An arrow marks an end of the colour bar if values lie beyond it, here an infinite one.
     assert browser.evaluate(f"{section('potential/one')}.querySelectorAll('svg .arrow').length") == 1
     assert browser.evaluate(f"{section('potential/zero')}.querySelectorAll('svg .arrow').length") == 0
     told = {name: smallbatch("export", "r.h5", "--set", name, "-o", f"{name}.png").stdout for name in shown}
@@ -287,7 +287,7 @@ def test_what_is_no_number_is_not_shown_as_one(smallbatch, browser, tmp_path):
         with Image.open(tmp_path / f"{name}.png") as picture:
             left, top, width, height = map(int, picture.text["Map"].split(","))
             pixels = np.asarray(picture.convert("RGB"))[:, left + width + 40 : left + width + 80]
-        assert (pixels[top - 8] != 255).any() == is_there  # above the bar of colours
+        assert (pixels[top - 8] != 255).any() == is_there  # above the colour bar
         assert (pixels[top + height + 8] == 255).all()
 
 
@@ -330,7 +330,7 @@ def test_page_and_file_say_what_the_summary_says(smallbatch, browser, tmp_path):
         note = dict(file["provenance"].attrs)
     for stage, seconds in summary["seconds"].items():
         assert note.get(f"{stage}_seconds", seconds) == seconds
-    # Nothing was solved nor correlated.
+    # No set was solved or correlated.
     assert not {"solver", "method", "pivot_floor", "pair_energy", "correlator"} & set(note)
     assert {"potential", "precision", "singular"} <= set(note)
     smallbatch("report", "r.h5", "-o", "r.html")
@@ -338,7 +338,7 @@ def test_page_and_file_say_what_the_summary_says(smallbatch, browser, tmp_path):
     time, bound = browser.evaluate(section("Time") + ".textContent"), summary["bound_by"]
     assert f"slowest stage: {bound}" in time if bound else "slowest stage" not in time
     widths = browser.evaluate(f"[...{section('Time')}.querySelectorAll('.track rect')].map(bar => +bar.getAttribute('width'))")
-    assert len(widths) == 6 and 80 < sum(widths) < 102  # of the whole time: the only block is in one stage at a time
+    assert len(widths) == 6 and 80 < sum(widths) < 102  # per cent: the only block is in one stage at a time
     worst = summary["sets"][0]["verification"]["worst_index"]
     name = ["lysozyme", "water"][worst]
     assert facts(browser, "potential/maps")["largest error"].endswith(f"at index {worst} ({name})")
@@ -445,14 +445,14 @@ def test_long_lattices_and_values_that_are_no_numbers(smallbatch, browser, tmp_p
     browser.open(tmp_path / "r.html", 1280, "light")
     (chart,) = charts(browser, "potential/long")
     (x, _, width, _), pixels = images_of(chart)
-    assert pixels.shape[:2] == (rows, 364)  # every 11. of the columns, and every row
+    assert pixels.shape[:2] == (rows, 364)  # every 11th column, and every row
     is_red = pixels[..., 0] > pixels[..., 2]
     assert (is_red == (np.arange(rows)[:, None] >= rows // 2) ^ (11 * np.arange(364) >= 2000)).all()
     # A pixel begins where the numbers of the axis say.
     ticks = [(tx, number(text)) for text, tx, _, anchor, kind in chart["texts"] if kind == "tick" and anchor == "middle"]
     for tx, value in ticks:
         assert (tx - x) / width * 364 * 11 * 0.1 - 0.05 == pytest.approx(value, abs=0.2)
-    for side in ("end", "start"):  # numbers stand clear of each other
+    for side in ("end", "start"):  # numbers do not overlap
         heights = [ty for text, _, ty, anchor, kind in chart["texts"] if kind == "tick" and anchor == side]
         assert len(heights) >= 2 and np.diff(np.sort(heights)).min() >= 12
     assert chart["dots"] == 1
@@ -480,7 +480,7 @@ def test_memory_does_not_grow_with_the_file(smallbatch, tmp_path):
     def peak(name):
         return measured(smallbatch.program, "report", name, "-o", name + ".html", cwd=tmp_path).bytes
 
-    assert peak("r.h5") - peak("small.h5") < 5000 * 4000 * 4  # V in the file; as doubles it would be twice that
+    assert peak("r.h5") - peak("small.h5") < 5000 * 4000 * 4  # V in the file; as doubles it would be twice as large
 
 
 def test_counts_that_are_not_those_of_the_verdicts_are_refused(smallbatch, tmp_path):

@@ -1,7 +1,6 @@
-"""What is left of runs that did not end, and that `run --resume` makes of it what they would have written.
+"""Files left by runs that did not end. `run --resume` makes of them what the uninterrupted run would have written.
 
-One file, because all of it begins with a run that was killed.
-"""
+One file, because every test begins with a run that was killed."""
 
 import datetime
 import fcntl
@@ -29,7 +28,7 @@ CALL = ["run", "p.h5", "-o", "r.h5", "--device", "cpu", "--memory", "1MiB", "--t
 
 
 def contents(path):
-    """Every dataset and attribute but times and addresses, as bytes."""
+    """Every dataset and attribute as bytes, without times and addresses."""
     found = {}
 
     def take(name, item):
@@ -61,7 +60,7 @@ def killer(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def finished(smallbatch_program, tmp_path_factory):
-    """A folder with the problem file and the results; and the contents and summary of that uninterrupted run."""
+    """A folder with the problem file and the results, and the contents and summary of that uninterrupted run."""
     folder = tmp_path_factory.mktemp("finished")
     write_problems(folder / "p.h5")
     done = smallbatch_program(folder)(*CALL, expect=1)
@@ -71,7 +70,7 @@ def finished(smallbatch_program, tmp_path_factory):
 
 @pytest.fixture
 def whole(finished, tmp_path):
-    """The problem file, and what an uninterrupted run makes of it: contents and summary."""
+    """The problem file, and the contents and summary of an uninterrupted run."""
     for name in ("p.h5", "whole.h5"):
         shutil.copy(finished[0] / name, tmp_path)
     return finished[1]
@@ -123,7 +122,7 @@ def test_a_killed_run_is_gone_on_with(smallbatch, tmp_path, whole, killer):
             with h5py.File(tmp_path / "r.h5") as file:
                 taken_over.append(int(file["provenance"].attrs.get("resumed_after_blocks", 0)))
         assert contents(tmp_path / "r.h5") == whole[0]
-        if (tmp_path / JOURNAL).exists():  # killed after it was renamed
+        if (tmp_path / JOURNAL).exists():  # killed after the output was renamed
             assert "there is nothing to do" in smallbatch(*CALL, "--resume", expect=1).stderr
         os.remove(tmp_path / "r.h5")
         for name in (PART, JOURNAL):
@@ -155,7 +154,7 @@ def test_of_every_kind_of_set(smallbatch, tmp_path, killer, more):
 
 
 def test_lists_of_axes_are_written_anew(smallbatch, tmp_path, killer):
-    """They lie in heaps, which HDF5 gives its driver as if they were numbers."""
+    """The lists lie in heaps, which HDF5 passes to its driver as if they were numbers."""
     with open_problem_file(tmp_path / "p.h5") as file:
         for number in range(1000):
             add_solve(file, f"s{number:04d}", batch=1, n=2)
@@ -183,7 +182,7 @@ def test_lists_of_axes_are_written_anew(smallbatch, tmp_path, killer):
 
 def test_a_run_that_is_killed_again_and_again_ends(smallbatch, tmp_path, whole, killer):
     calls = calls_of_a_run(smallbatch, killer)
-    for sixths in (2, 2, 3, 3, 4, 4, 4):  # laying out and finishing take almost half of them, each time
+    for sixths in (2, 2, 3, 3, 4, 4, 4):  # laying out and finishing take almost half of the calls, each time
         killed = start(smallbatch, [*CALL, "--resume"], killer, KILL_AT=calls * sixths // 6)
         if killed.returncode != -signal.SIGKILL:
             break
@@ -203,16 +202,16 @@ def test_with_nothing_to_resume_it_runs_and_with_all_of_it_there_it_says_so(smal
     resume(smallbatch, whole)
     before = os.stat(tmp_path / "r.h5")
     failed = sum(entry["count"] for one in whole[1] for entry in one["failed"])
-    for more, code in ((["--fail-on", "none"], 0), (["--fail-on", "disagreement"], 0), ([], 1)):  # as the run ended
+    for more, code in ((["--fail-on", "none"], 0), (["--fail-on", "disagreement"], 0), ([], 1)):  # the run's own code
         done = smallbatch(*CALL, "--resume", *more, expect=code)
         assert "there is nothing to do" in done.stderr and json.loads(done.stdout)["was_complete"]
         assert summary(done.stdout) == whole[1]
         assert f"{failed} failed, 0 disagree" in done.stderr
     assert os.stat(tmp_path / "r.h5") == before
-    # That of another call is not.
+    # Results of another call are refused.
     refused = smallbatch(*CALL, "--resume", "--singular", "skip", expect=7).stderr
     assert "exists already" in refused and "warning" not in refused
-    # Nor is one that is damaged, which is told.
+    # Damaged results are refused too, with a message.
     place = h5_place(tmp_path / "r.h5")
     with open(tmp_path / "r.h5", "r+b") as file:
         file.seek(place)
@@ -312,7 +311,7 @@ def test_without_locks_each_run_has_a_file_of_its_own_and_no_journal(smallbatch,
 
 
 def records_of(journal):
-    """Begin, end and content of each."""
+    """Begin, end and content of each record."""
     data, begin = journal.read_bytes(), 0
     while begin < len(data):
         end = begin + 32 + int(data[begin:begin + 16], 16)
@@ -326,7 +325,7 @@ def record(content):
 
 @pytest.mark.parametrize("lost", [1, 2, 3, 5, -2])
 def test_a_journal_without_some_records_is_gone_on_with_from_there(smallbatch, tmp_path, whole, killer, lost):
-    """Of each the blocks that it told of are computed again, and those of its set that come after them."""
+    """The blocks of a missing record are computed again, and so are all later blocks of its set."""
     leave_half(smallbatch, killer)
     data, found = (tmp_path / JOURNAL).read_bytes(), list(records_of(tmp_path / JOURNAL))
     begin, end, _ = found[lost]
@@ -340,10 +339,10 @@ def test_a_journal_without_some_records_is_gone_on_with_from_there(smallbatch, t
 
 
 def test_a_journal_of_other_ranges_is_not_believed(smallbatch, tmp_path, whole, killer):
-    """Of blocks that have these numbers, and are of other systems."""
+    """The blocks in this journal have the right numbers, but other systems."""
     leave_half(smallbatch, killer)
     found = [content for _, _, content in records_of(tmp_path / JOURNAL)]
-    ranges = b"franges\x82\x00"  # in CBOR: an array of two, the first system and how many
+    ranges = b"franges\x82\x00"  # in CBOR: an array of two, the first system and the number of systems
     assert ranges in found[1]
     found[1] = found[1].replace(ranges, b"franges\x82\x01")
     (tmp_path / JOURNAL).write_bytes(b"".join(map(record, found)))
@@ -392,7 +391,7 @@ def test_results_whose_folder_cannot_be_flushed_stand_and_are_told(smallbatch, t
 
 
 def long_problem(path):
-    """Work for minutes, in many blocks."""
+    """Minutes of work, in many blocks."""
     rng = np.random.default_rng(1)
     with open_problem_file(path) as file:
         add_potential(file, position=rng.uniform(0, 60, (20000, 3)), charge=np.ones(20000), shape=(300, 300, 500))
@@ -402,7 +401,7 @@ LONG = ["run", "p.h5", "-o", "r.h5", "--device", "cpu", "--verify", "none"]
 
 
 def wait_for_first_block(folder, process):
-    while True:  # the journal's first record is that of the run
+    while True:  # the journal's first record identifies the run
         assert process.poll() is None
         journal = folder / JOURNAL
         if journal.exists() and b"counted" in journal.read_bytes():
@@ -428,7 +427,7 @@ def test_a_signal_ends_a_run_within_a_second_and_says_how_to_go_on(smallbatch, t
 
 @pytest.mark.parametrize("command", ["verify", "merge"])
 def test_what_reads_for_long_heeds_a_signal_without_the_clock(smallbatch, tmp_path, killer, command):
-    """One that comes when the results are opened, before what is damaged in them is found."""
+    """The signal comes when the results are opened, before the damage in them is found."""
     with open_problem_file(tmp_path / "p.h5") as file:
         add_solve(file, batch=200, n=32)
     for k in (1, 2):
@@ -446,7 +445,7 @@ def test_what_reads_for_long_heeds_a_signal_without_the_clock(smallbatch, tmp_pa
 
 
 def test_a_signal_that_comes_with_the_first_block_is_told_what_is_left_then(smallbatch, tmp_path, whole, killer):
-    """By then other stages have ended, of which nothing was left."""
+    """When the signal comes, other stages have ended, and they had left nothing."""
     done = subprocess.run([smallbatch.program, *CALL], cwd=tmp_path, capture_output=True, text=True, timeout=100,
                           env=dict(os.environ, LD_PRELOAD=str(killer), SIGNAL_AT_WRITE="--pivot-floor"))
     assert done.returncode == 128 + signal.SIGTERM, done.stderr
@@ -484,7 +483,7 @@ def test_a_second_signal_ends_it_at_once(smallbatch, tmp_path, killer):
                                text=True, env=dict(os.environ, LD_PRELOAD=str(killer), NO_CLOCK="1"))
     wait_for_first_block(tmp_path, process)
     process.send_signal(signal.SIGINT)
-    while is_caught(process, signal.SIGTERM):  # until the first one is noticed; the block goes on for seconds
+    while is_caught(process, signal.SIGTERM):  # until the first signal is noticed; the block takes seconds longer
         os.sched_yield()
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=100)
@@ -569,8 +568,8 @@ def test_two_long_names_have_two_temporary_files(smallbatch, tmp_path, killer):
 
 
 def test_a_large_input_that_was_changed_where_its_hash_does_not_look_is_refused(smallbatch, tmp_path, killer):
-    """The hash that tells which file it is, is of 64 pieces of a file of more than 64 MiB, and a time can be set back.
-    (All numbers that were read have a hash, too, which tells of those of finished blocks.)"""
+    """A file of more than 64 MiB is identified by the hash of 64 pieces, and its time can be set back. The problems of
+    finished blocks have a separate hash of all their numbers."""
     with open_problem_file(tmp_path / "p.h5") as file:
         add_solve(file, batch=20000, n=32)
     assert (tmp_path / "p.h5").stat().st_size > 64 << 20
@@ -611,7 +610,7 @@ def test_a_journal_of_another_program_is_refused(smallbatch, tmp_path, whole, ki
     (tmp_path / JOURNAL).write_bytes(text)
     assert "the layout of result files was not known" in smallbatch(*CALL, "--resume", expect=2).stderr
     first = 32 + int(data[:16], 16)
-    (tmp_path / JOURNAL).write_bytes(data[:first] + text)  # of this one, but for what it has finished
+    (tmp_path / JOURNAL).write_bytes(data[:first] + text)  # the record of this run, without any finished block
     assert "this program does not understand this journal" in smallbatch(*CALL, "--resume", expect=2).stderr
 
 
@@ -623,7 +622,7 @@ def test_another_command_does_not_take_its_place(smallbatch, tmp_path, whole, ki
 
 
 def test_what_another_user_left_is_not_written_into(smallbatch, tmp_path, whole):
-    """Nor a file that has another name, too."""
+    """A file that has a second name is not written to either."""
     (tmp_path / "precious").write_text("precious")
     os.link(tmp_path / "precious", tmp_path / PART)
     if os.geteuid() == 0:

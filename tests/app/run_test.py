@@ -1,7 +1,6 @@
-"""The main job as a user runs it: problem files by h5py in, result files by h5py out, compared with NumPy.
+"""The main job as a user runs it: h5py writes problem files and reads result files, and NumPy computes the truth.
 
-One file, because every test is of the one command `run`.
-"""
+One file, because every test is about the one command `run`."""
 
 import json
 import os
@@ -41,13 +40,13 @@ def test_solves_agree_with_numpy(smallbatch, tmp_path, n, dtype, nrhs, store_pac
         assert not result["info"][...].any()
         ratio = lapack_ratio(a, x.reshape(40, n, -1), b.reshape(40, n, -1), U[dtype])
         assert ratio < 30
-        # The stored backward error is that ratio's, in units of 1.
+        # The stored backward error is the same ratio without the division by u.
         assert result["backward_error"][...].max() / U[dtype] == pytest.approx(float(ratio), rel=1e-3, abs=0.01 if dtype == np.float32 else 1)
         assert (file["verification/solve/systems/verdict"][...] == 1).all()
 
 
 def smallest_pivots(a):
-    """min_k d_k of A = L D L^T, d_k = l_kk^2 of the Cholesky factor."""
+    """min_k d_k of A = L D L^T, with d_k = l_kk^2 of the Cholesky factor."""
     return (np.diagonal(np.linalg.cholesky(a.astype(np.float64)), axis1=1, axis2=2) ** 2).min(1)
 
 
@@ -96,7 +95,7 @@ def test_the_upper_triangle_is_not_looked_at_where_uplo_says_so(smallbatch, tmp_
                          ids=["contiguous", "compressed", "big-endian"])
 @pytest.mark.parametrize("stored", ["dense", "dense with sizes", "packed by uplo", "packed by storage"])
 def test_upper_triangles_are_the_lower_ones_of_the_transposes(smallbatch, tmp_path, stored, layout):
-    """Bit for bit, in blocks and shares, whatever the other triangle of a dense A holds."""
+    """Results are equal bit for bit, in blocks and shares, for any content of the other triangle of a dense A."""
     rng = np.random.default_rng(3)
     n, batch = 13, 7000
     a = spd(rng, batch, n, np.float32)
@@ -176,7 +175,7 @@ def test_pivots_below_the_floor_are_repaired(smallbatch, tmp_path, dtype, method
         np.testing.assert_allclose(result["log_determinant"][:2], np.log([floor, 4]), rtol=1e3 * U[dtype])
         note = file["provenance"].attrs
         assert note["method"] == method.encode() and note["pivot_floor"] == floor
-        # The referee repairs with the floor of the results, so these answers are wrong for another one.
+        # The referee repairs with the floor of the results, so these answers are wrong for another floor.
         note["pivot_floor"] = floor / 2
     assert "1 DISAGREE" in smallbatch("verify", "p.h5", "r.h5", expect=1).stdout
     with results_to_change(tmp_path / "r.h5") as file:
@@ -208,13 +207,14 @@ def test_kernels_that_rounding_makes_indefinite_are_solved_nearby(smallbatch, tm
         result = {name: values[...] for name, values in file["solve/systems"].items()}
     assert not result["info"].any() and (result["repaired"] > 0).sum() >= 190
     assert (result["perturbation"] <= 1.5 * floor).all()
-    # There is a diagonal E within what was added, to rounding, with (A + E) x = b: the answer is that of a nearby matrix.
+    # There is a diagonal E within the additions, to rounding, with (A + E) x = b: the answer is that of a nearby
+    # matrix.
     x, wide = result["x"].astype(np.longdouble), a.astype(np.longdouble)
     residual = b.astype(np.longdouble) - np.einsum("sij,sj->si", wide, x)
     added = np.clip(residual / x, 0, result["perturbation"][:, None].astype(np.longdouble))
     left = np.abs(residual - added * x).sum(1) / np.abs(wide).sum(1).max(1) / np.abs(x).sum(1)
     assert left.max() < 30 * U[dtype] and np.abs(x).max() < 100
-    # Wrong answers of repaired systems are found, each of them.
+    # Each wrong answer of a repaired system is found.
     repaired = result["repaired"] > 0
     for wrong in [-result["x"], np.ones_like(result["x"]), 1.01 * result["x"], 1e21 * result["x"]]:
         with results_to_change(tmp_path / "r.h5") as file:
@@ -253,7 +253,7 @@ def test_a_larger_rcond_is_an_estimate_of_cudas_alone(smallbatch, tmp_path, nrhs
 
     for solver in "cpu ldlt avx2", "reference eigen llt", "cpu auto avx512; cpu auto baseline":
         assert disagreeing(solver=solver) == disagreeing(solver=solver, ranks=1.0) == 1
-    # Or nothing is known of some that may have been computed by cuda.
+    # Some sets may have been computed by cuda, or the file does not say.
     for said in ({"solver": "cuda:0 auto"}, {"solver": "cpu auto avx2; cuda:0 auto"}, {"solver": "another"}, {},
                  {"solver": "cpu auto avx2", "ranks": 3.0}):
         assert disagreeing(**said) == int(nrhs == "inverse")
@@ -548,7 +548,7 @@ def test_results_that_were_changed_are_refused(smallbatch, tmp_path, name):
 
 
 def test_results_of_older_formats_are_verified(smallbatch, tmp_path):
-    """What 1.2 and 1.1 brought is taken away."""
+    """Removes everything that formats 1.2 and 1.1 added."""
     with open_problem_file(tmp_path / "p.h5") as file:
         add_solve(file)
         add_solve(file, name="empty", batch=0)
@@ -601,7 +601,7 @@ def test_names_that_are_no_utf8_do_not_stop_a_summary(smallbatch, tmp_path):
 
 
 def test_an_empty_batch_is_no_error(smallbatch, tmp_path):
-    """Sets without problems have all that other sets have."""
+    """Sets without problems have all datasets and attributes of other sets."""
     for name, batch in [("empty", 0), ("full", 1)]:
         with open_problem_file(tmp_path / f"{name}.h5") as file:
             add_solve(file, batch=batch, n=4)
@@ -619,8 +619,8 @@ def test_an_empty_batch_is_no_error(smallbatch, tmp_path):
             smallbatch("info", f"{name}_{verify}.h5")
 
     def described(path):
-        """Every group's attributes, and every dataset's type, shape but for the batch, and attributes. Without the
-        places of lattices, which there are where there is a lattice."""
+        """Every group's attributes, and every dataset's type, shape without the batch, and attributes. The places of
+        lattices are left out, because only lattices have them."""
         found = {}
 
         def take(name, item):
@@ -659,7 +659,7 @@ def test_results_tell_where_they_come_from(smallbatch, tmp_path):
 
 
 def sets_of_this_processor():
-    """Read from the system, as GCC's __builtin_cpu_supports would."""
+    """The instruction sets as the system lists them, by the rules of GCC's __builtin_cpu_supports."""
     flags = Path("/proc/cpuinfo").read_text().split() if Path("/proc/cpuinfo").exists() else []
     yield "baseline"
     if {"avx2", "fma"} <= set(flags):
@@ -701,6 +701,6 @@ def test_stdout_holds_data_alone(smallbatch, tmp_path):
         add_solve(file)
     done = smallbatch("run", "p.h5", "-o", "r.h5", "--json")
     json.loads(done.stdout)
-    assert "\033" not in done.stdout + done.stderr  # no colours where there is no terminal
+    assert "\033" not in done.stdout + done.stderr  # no colours without a terminal
     quiet = smallbatch("-q", "run", "p.h5", "-o", "r2.h5")
     assert quiet.stderr == "" and "agree with the referee" in quiet.stdout

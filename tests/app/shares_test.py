@@ -1,6 +1,5 @@
-"""Shares of a run, by `--shard` and `merge` or by mpirun: what they write is what one run of everything writes, byte for
-byte, and what does not belong together is refused.
-"""
+"""Shares of a run, by `--shard` and `merge` or by mpirun. They write what one run of everything writes, byte for byte.
+Files that do not belong together are refused."""
 
 import itertools
 import json
@@ -17,7 +16,7 @@ from tests.problems import (add_correlation, add_pair_energy, add_potential, add
 
 
 def add_targets(file, name, targets, offset, rng, **attributes):
-    """Without a lattice."""
+    """Adds a set without a lattice."""
     group = add_potential(file, name, position=rng.uniform(0, 8, (offset[-1], 3)), charge=rng.uniform(-1, 1, offset[-1]),
                           offset=offset, targets=targets, **attributes)
     del group.attrs["shape"], group["origin"], group["spacing"]
@@ -25,7 +24,8 @@ def add_targets(file, name, targets, offset, rng, **attributes):
 
 
 def fill(path, one_lattice):
-    """Every kind of set; some have fewer problems than shares, some none, and some problems have nothing to do."""
+    """Writes every kind of set. Some have fewer problems than there are shares, some have none, and some problems have
+    nothing to compute."""
     rng = np.random.default_rng(11)
     with open_problem_file(path) as file:
         add_solve(file, "dense", batch=23, n=8)
@@ -89,7 +89,7 @@ def fill(path, one_lattice):
 
 
 def contents(path):
-    """Every group, dataset and attribute but those of /provenance, as bytes."""
+    """Every group, dataset and attribute as bytes, without /provenance."""
     found = {}
 
     def attributes(item):
@@ -97,11 +97,11 @@ def contents(path):
                 for name, value in item.attrs.items() if name not in ("DIMENSION_LIST", "REFERENCE_LIST")}
 
     def axes(dataset):
-        """What those two, which are addresses, say."""
+        """The meaning of these two attributes, which hold addresses."""
         return [axis[0].name.split("/")[-1] for axis in dataset.dims if len(axis)]
 
     def take(name, item):
-        if name.split("/")[0] == "provenance" or name == "checksums/rest":  # which is of /provenance, too
+        if name.split("/")[0] == "provenance" or name == "checksums/rest":  # depends on /provenance too
             return
         values = (str(item.dtype), item.shape, item[...].tobytes(), axes(item)) if isinstance(item, h5py.Dataset) else ()
         found[name] = (attributes(item), *values)
@@ -110,7 +110,7 @@ def contents(path):
         take("/", file)
         file.visititems(take)
         vtk = file["VTKHDF"]
-        for name in ("V", "E"):  # links, which are visited under one name alone
+        for name in ("V", "E"):  # links, which are visited under one name only
             take(f"VTKHDF/{name}", vtk["PointData"][name])
     return found
 
@@ -123,7 +123,7 @@ def expect_same_contents(path, expected):
 
 
 def summary(done):
-    """What is said of the sets but for times."""
+    """The summary about the sets, without times."""
     sets = json.loads(done.stdout)["sets"]
     for one in sets:
         one.pop("compute_seconds", None)
@@ -221,7 +221,7 @@ def test_shares_that_do_not_belong_together_are_not_merged(smallbatch, tmp_path)
         for k in (1, 2, 3):
             run(f"{floor}_{k}.h5", ["--shard", f"{k}/3"], "--pivot-floor", floor)
     run("other.h5", ["--shard", "2/3"], problems="other/p.h5")
-    for folder in ("other", "longer"):  # of the same name
+    for folder in ("other", "longer"):  # another file of the same name
         subprocess.run([smallbatch.program, "run", "p.h5", "-o", tmp_path / f"{folder}_p.h5", "--shard", "2/3"],
                        cwd=tmp_path / folder, check=True, capture_output=True)
     before = set(os.listdir(tmp_path))
@@ -294,7 +294,7 @@ def test_a_share_is_verified_with_its_own_problems_alone(smallbatch, tmp_path):
 
 
 def test_processes_that_do_not_know_each_other_are_refused(smallbatch, tmp_path):
-    """Each would write the same file."""
+    """Each of them would write the same file."""
     with open_problem_file(tmp_path / "p.h5") as file:
         add_solve(file)
     environment = {**os.environ, "OMPI_COMM_WORLD_SIZE": "2"}
@@ -304,7 +304,7 @@ def test_processes_that_do_not_know_each_other_are_refused(smallbatch, tmp_path)
 
 @pytest.fixture
 def mpirun(smallbatch, tmp_path):
-    """Starts n processes of the command; of MPI that is there and in the program."""
+    """Starts n processes of the command, if MPI is installed and in the program."""
     if shutil.which("mpirun") is None:
         pytest.skip("there is no mpirun here")
     options = []
@@ -312,7 +312,7 @@ def mpirun(smallbatch, tmp_path):
         options = ["--oversubscribe", "--bind-to", "none"] + ["--allow-run-as-root"] * (os.geteuid() == 0)
 
     def start(count, *arguments, expect=0, before_last=()):
-        """The last process alone may be started by another program."""
+        """Another program may start only the last process."""
         command = [str(smallbatch.program), *map(str, arguments)]
         processes = ["-n", str(count), *command]
         if before_last:
@@ -345,7 +345,7 @@ def test_ranks_write_what_one_process_does(smallbatch, mpirun, tmp_path, one_lat
 
 
 def test_ranks_end_together(smallbatch, mpirun, tmp_path):
-    """What one of them cannot do ends all, with its exit code and one sentence, and leaves nothing behind."""
+    """If one rank fails, all end with its exit code and one sentence, and leave no file."""
     with open_problem_file(tmp_path / "p.h5") as file:
         add_solve(file, batch=1000, n=16)
     shutil.copy(tmp_path / "p.h5", tmp_path / "damaged.h5")
@@ -368,10 +368,11 @@ def test_ranks_end_together(smallbatch, mpirun, tmp_path):
     refuse(7, ["there.h5", "exists"], "p.h5", "-o", "there.h5")
     refuse(2, ["p.h5 is the input"], "p.h5", "-o", "p.h5", "--overwrite")
     refuse(7, ["none/r.h5"], "p.h5", "-o", "none/r.h5")
-    # The last rank may write no more than a few blocks of the file, which its share lies behind.
+    # The last rank may write only a few blocks of the file, and its share lies after them.
     refuse(7, ["rank 2: ", "r.h5"], "p.h5", "-o", "r.h5", before_last=["sh", "-c", 'ulimit -f 16; exec "$@"', "sh"])
     assert (tmp_path / "there.h5").read_text() == "precious"
-    # The first rank has the exit code: a launcher that sees another one ends the others, with what they have yet to say.
+    # The first rank has the exit code. A launcher that sees another code ends the other ranks before they have
+    # reported.
     keep_code = ["sh", "-c", 'trap : TERM; "$@"; echo $? > code', "sh"]
     mpirun(2, "run", "damaged.h5", "-o", "r.h5", expect=3, before_last=keep_code)
     assert (tmp_path / "code").read_text() == "0\n"

@@ -1,4 +1,4 @@
-"""Sets whose systems differ in size, through the command: files that h5py made, against numpy.linalg."""
+"""Sets whose systems differ in size, through the command. h5py makes the files; numpy.linalg gives the truth."""
 
 import json
 
@@ -12,7 +12,7 @@ SIZES = np.array([8, 0, 1, 5, 8, 3, 7], np.int32)
 
 
 def add_sizes(file, name="systems", sizes=SIZES, rubbish=np.nan, n=8, **given):
-    """A set of systems, of which nothing but leading blocks is left; returns (A, b) as they were."""
+    """Adds a set of systems of which only the leading blocks are kept. Returns the original (A, b)."""
     store_packed = given.pop("store_packed", False)
     a, b, _ = add_solve(file, name, batch=len(sizes), n=n, **given)
     left, right = a.copy(), None if b is None else b.copy()

@@ -1,4 +1,4 @@
-"""Whatever becomes of stdout and stderr: closed, full or read by nobody. The results are those of a quiet run."""
+"""stdout and stderr that are closed, full or read by nobody. The results are always those of a quiet run."""
 
 import h5py
 import pytest
@@ -17,7 +17,7 @@ def right(smallbatch, tmp_path):
 
 
 def shell(smallbatch, words, expect):
-    """The command as a shell calls it, with redirections."""
+    """Calls the command from a shell, with redirections."""
     return smallbatch("-c", f'exec "{smallbatch.program}" {words}', expect=expect, executable="/bin/bash")
 
 

@@ -1,6 +1,6 @@
-"""V, E and energies against the bounds of docs/numerics.md, where these are nearest: softenings far above the extent and
-the cut-off, equal charges, whose roundings go one way, and units whose products are rounded. Truths are in long double,
-of coordinates whose differences are exact. An honest result is never called wrong, and a planted error always is."""
+"""V, E and energies in the cases nearest to the bounds of docs/numerics.md. These are softenings far above the extent
+and the cut-off, equal charges with rounding errors of one sign, and units with rounded products. Truths are in long
+double, from coordinates with exact differences. A right result is never called wrong, and a planted error always is."""
 
 import functools
 import types
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(np.finfo(np.longdouble).nmant < 63, reason="long
 LONG = np.longdouble
 UNITS = {"angstrom": 1.0, "nm": 10.0, "bohr": 0.529177210903}
 BATCH, POINTS = 40, 5
-# Softening, cut-off, screening length and greatest width by the extent; 0: none.
+# Softening, cut-off, screening length and greatest width, relative to the extent; 0: none.
 SHAPES = [(1e5, 0, 0, 0), (30, 0, 0, 0), (1, 0, 0, 0), (0, 0, 0, 0), (0, 0.7, 0, 0), (0.9, 1, 0, 0), (3, 0.7, 0, 0),
           (1e4, 0.7, 0, 0), (1e4, 0.02, 0, 0), (300, 100, 0, 0), (0, 0, 0.3, 0), (0, 0, 0.01, 0), (0.5, 0, 0.05, 0),
           (0, 0.7, 0.3, 0), (1e4, 0, 3, 0), (0, 0, 0, 0.1), (0, 0, 0, 1e3), (0, 0, 0, 2), (0, 0.7, 0, 0.3)]
@@ -52,7 +52,7 @@ def draw(rng, shape, unit):
     shift = size * far * rng.uniform(-1, 1, 3)
     position = (shift + size * rng.uniform(-1, 1, (BATCH, count, 3))) / UNITS[unit]
     points = (shift + size * rng.uniform(-1, 1, (BATCH, POINTS, 3))) / UNITS[unit]
-    charge = np.repeat(rng.uniform(0.5, 1, BATCH), count).reshape(BATCH, count)  # of a problem all alike
+    charge = np.repeat(rng.uniform(0.5, 1, BATCH), count).reshape(BATCH, count)  # all equal in a problem
     width = shape[3] * size / UNITS[unit] * rng.uniform(0.3, 1, charge.shape)
     return position, charge, points, *(x * size / UNITS[unit] for x in shape[:3]), width
 
@@ -76,7 +76,7 @@ def write(file, kind, name, drawn, unit, **attributes):
 
 
 def terms(targets, charges, softening, cutoff, screening_length, width, precision, shift):
-    """What pairs are: displacement, g, slope, and the bounds of g and of the field, without the charge."""
+    """Terms of pairs without the charge: displacement, g, slope, and the bounds of g and of the field."""
     d = between([x[:, :, None] for x in targets], [x[:, None] for x in charges])
     extent = np.maximum(*(norm(between(x, [y[:, :1] for y in targets])).max(1) for x in (targets, charges)))[:, None, None]
     r2 = (d * d).sum(-1)
@@ -98,7 +98,7 @@ def problems(unit):
 
 @functools.cache
 def truths(unit, precision):
-    """What the results of each set are, and how far they may be from it."""
+    """The true results of each set, and their bounds."""
     shift = LONG(2) ** (-52 if precision == "double" else -23)
     of_sets = {}
     for name, (position, charge, points, *lengths, width) in problems(unit).items():

@@ -1,8 +1,7 @@
 """Points and charges as targets, fields, softening, cut-off, dielectric and energies, as a user runs them.
 
-The truth is computed here, in double precision by NumPy, from the definitions in io/FORMAT.md. One file,
-because all of its tests share that truth.
-"""
+NumPy computes the truth here in double precision, from the definitions in io/FORMAT.md. One file, because all tests
+share that truth."""
 
 import json
 
@@ -17,7 +16,8 @@ KT = VOLT / (8.617333262145e-5 * 298.15)  # at 298.15 K
 
 
 def truth(points, position, charge, softening=0.0, cutoff=0.0, own=False):
-    """(V, E) at points (n, 3) in e/angstrom and e/angstrom^2; `own`: the points are the charges, without themselves."""
+    """(V, E) at points (n, 3) in e/angstrom and e/angstrom^2. `own`: the points are the charges, and each leaves itself
+    out."""
     d = np.asarray(points)[:, None, :] - np.asarray(position)[None]
     r2 = (d**2).sum(-1)
     rho = np.sqrt(r2 + softening**2)

@@ -1,4 +1,4 @@
-"""Runs that are killed at a chosen call of the system, and problem files with every kind of set in many small blocks."""
+"""Runs that are killed at a chosen system call, and problem files with every kind of set in many small blocks."""
 
 import os
 import shutil
@@ -18,7 +18,7 @@ def build_killer(folder):
 
 
 def write_problems(path):
-    """Blocks of at most 0.2 MB (--memory 1MiB): some ten of each set."""
+    """Writes blocks of at most 0.2 MB (--memory 1MiB): about ten for each set."""
     rng = np.random.default_rng(3)
     with open_problem_file(path) as file:
         add_solve(file, "plain", batch=400, n=32)

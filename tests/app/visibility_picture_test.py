@@ -10,7 +10,7 @@ FIRST, WIDTH, DELAY = 1.4e9, 1e5, 21.3e-9  # Hz, Hz, seconds from an input to th
 
 
 def magnitudes(channels, inputs):
-    """Of two sources of power 1, one of them without delay, and of noise 1: |V| of a sample's mean, (channel, baseline)."""
+    """|V| of a sample's mean, (channel, baseline): two sources of power 1, one without delay, and noise 1."""
     i, j = np.tril_indices(inputs)
     frequency = FIRST + WIDTH * np.arange(channels)[:, None]
     return np.abs(1 + np.exp(2j * np.pi * frequency * DELAY * (i - j)) + (i == j))
@@ -23,12 +23,12 @@ def runs(mask):
 
 
 def cells(path, columns, rows):
-    """(row from below, column) of |V|, which the colour bar tells of each cell's colour; NaN where it is grey."""
+    """(row from below, column) of |V|, from the colours of cells and the colour bar. NaN for grey cells."""
     with Image.open(path) as image:
         pixels, texts = np.asarray(image.convert("RGB")).astype(int), dict(image.text)
     assert texts["Scale"] == "linear"
     ink = (pixels == INK).all(-1)
-    frames = [end for begin, end in runs(ink.sum(0) > 500)]  # beside the frames' columns
+    frames = [end for begin, end in runs(ink.sum(0) > 500)]  # beside the columns of the frame
     assert len(frames) == 4
     bar = frames[2]
     left, top, width, height = map(int, texts["Map"].split(","))
@@ -72,7 +72,7 @@ def test_generated_sources_make_fringes(smallbatch, tmp_path):
 
 
 def test_any_integration_of_integers_and_what_is_flagged(smallbatch, tmp_path):
-    """The second integration, of one sample: V_ij = x_i conj(x_j). Of input 1 nothing counts in channel 2."""
+    """The second integration, of one sample: V_ij = x_i conj(x_j). All samples of input 1 in channel 2 are flagged."""
     rng = np.random.default_rng(5)
     signal = rng.integers(-128, 128, (3, 4, 3, 2)).astype(np.int8)
     flag = np.zeros((3, 4, 3), np.uint8)

@@ -1,4 +1,4 @@
-"""One vocabulary, that of files: what results say, however it was called on the command line."""
+"""One vocabulary, that of files: results use its words for every synonym on the command line."""
 
 import h5py
 import pytest

@@ -1,5 +1,5 @@
-// Verification must find wrong answers, wherever they are and whatever they look like. One file, because verdicts,
-// their counts and the statistics that are judged with them are made together.
+// Verification must find wrong answers of every kind at every place. One file, because verdicts, their counts and the
+// statistics that are judged with them are made together.
 #include "app/judge/verification.hpp"
 #include "app/judge/outcome.hpp"
 
@@ -50,7 +50,7 @@ class VerifySystems : public ::testing::Test {
     }
   }
   Verdict verdict_of(std::size_t system) { return verify(set_, block_, floor_, 1, everything, 1).verdict[system]; }
-  /// System `s` as a solver leaves it that could not solve it.
+  /// System `s` as a solver that could not solve it leaves it.
   void fail(std::size_t s, std::int32_t info) {
     block_.info[s] = info;
     block_.x[2 * s] = block_.x[2 * s + 1] = nan_value;
@@ -135,7 +135,7 @@ TEST_F(VerifySystems, WrongNumbersDisagree) {
 }
 
 TEST_F(VerifySystems, BackwardErrorsInDoublePrecisionAreVerifiedToAPartOfThemselves) {
-  // A x = b, 3x3, whose solution in double precision has a residual: the stored error is about half a roundoff.
+  // A x = b, 3x3. Its solution in double precision has a residual, so the stored error is about half a roundoff.
   SolveSet set;
   set.name = "s";
   set.batch = 1;
@@ -155,13 +155,13 @@ TEST_F(VerifySystems, BackwardErrorsInDoublePrecisionAreVerifiedToAPartOfThemsel
   EXPECT_EQ(verdict(right), Verdict::agreed);
   for (const double wrong : {0.0, 0.5 * right, 1.5 * right, 1.1 * right + 5 * 0x1p-53, right + 0x1p-53})
     EXPECT_EQ(verdict(wrong), Verdict::disagreed) << wrong;
-  // Before format 1.3 residuals of doubles were computed in double precision, which rounds them more than this.
+  // Before format 1.3, residuals of doubles were computed in double precision. This rounds them more.
   block.perturbation.clear();
   EXPECT_EQ(verdict(right + 0x1p-54), Verdict::agreed);
 }
 
 TEST_F(VerifySystems, LogDeterminantsFarFromOneAreRight) {
-  // Half of what ln d and e ln 2 round is in the stored number, half in the referee's.
+  // The stored number has half of the rounding of ln d and e ln 2, and the referee's number has the other half.
   for (int k = -300; k <= 300; k += 7) {
     SolveSet set;
     set.batch = 40;
@@ -201,7 +201,7 @@ TEST_F(VerifySystems, RepairedSystemsAreJudgedByTheRepairedMatrix) {
   block_.repaired[1] = 0;
   EXPECT_EQ(verdict_of(1), Verdict::disagreed);
   block_.repaired[1] = 1;
-  block_.backward_error[1] = 0;  // that is the repaired matrix's, not the one of A as given
+  block_.backward_error[1] = 0;  // of the repaired matrix instead of A as given
   EXPECT_EQ(verdict_of(1), Verdict::disagreed);
   block_.backward_error[1] = static_cast<float>(floor_ / 4);
   floor_ *= 2;
@@ -244,7 +244,7 @@ TEST_F(VerifySystems, TheWorstNumbersAreReported) {
   EXPECT_EQ(outcome.smallest_rcond, 0.125);
   EXPECT_EQ(outcome.repaired_pivots, 3);
   EXPECT_EQ(outcome.repaired_systems, 2);
-  for (const std::size_t s : {0, 1, 2}) {  // a NaN is the worst, wherever it is
+  for (const std::size_t s : {0, 1, 2}) {  // a NaN is the worst, at any place
     block_.backward_error = {0, 0, 0, 0};
     block_.backward_error[s] = block_.rcond[s] = nan_value;
     SetOutcome spoiled = start_outcome(set_);
@@ -328,7 +328,7 @@ TEST_F(VerifyPotential, OneWrongValueAnywhereDisagrees) {
 
 TEST_F(VerifyPotential, AStatusMustFitTheCharges) {
   block_.info[0] = info_charges_not_finite;
-  EXPECT_EQ(judge().verdict[0], Verdict::disagreed);  // the charges are fine
+  EXPECT_EQ(judge().verdict[0], Verdict::disagreed);  // the charges are valid
   std::fill(block_.potential.begin(), block_.potential.end(), nan_value);
   EXPECT_EQ(judge().verdict[0], Verdict::disagreed);
   block_.position[1] = std::numeric_limits<double>::quiet_NaN();
@@ -369,7 +369,7 @@ TEST_F(VerifyPotential, AProblemInTwoBlocksIsCountedOnce) {
   }
 }
 
-/// The same, in a unit in which the first point's V is beyond single precision, and the second's just within it.
+/// In this unit, V of the first point is beyond single precision, and V of the second is just within it.
 class VerifyPotentialOutOfRange : public VerifyPotential {
  protected:
   VerifyPotentialOutOfRange() {
@@ -402,7 +402,7 @@ TEST_F(VerifyPotentialOutOfRange, AnInfinityWithinTheRangeDisagrees) {
 }
 
 TEST_F(VerifyPotentialOutOfRange, AtTheEdgeBothAnswersAgree) {
-  // The sum of the rule is V of the first point.
+  // The sum for the rule is V of the first point.
   for (const double part : {1 - 5e-8, 1.0, 1 + 5e-8}) {
     options_.unit_factor = part * static_cast<double>(std::numeric_limits<float>::max());
     for (const int z : {0, 1})
@@ -432,7 +432,7 @@ TEST_F(VerifyPotentialOutOfRange, PointsAreJudgedByTheirValues) {
     block_.info[0] = 1;
     EXPECT_EQ(verdict(mode), Verdict::disagreed);
   }
-  options_.unit_factor /= 2;  // all in range, but for the target on the charge
+  options_.unit_factor /= 2;  // all in range, except the target on the charge
   for (std::size_t i = 0; i < 6; ++i)
     block_.potential[i] =
         static_cast<float>(options_.unit_factor / std::hypot(block_.point[3 * i], block_.point[3 * i + 2]));
@@ -443,7 +443,7 @@ TEST_F(VerifyPotentialOutOfRange, PointsAreJudgedByTheirValues) {
   block_.info[0] = info_values_out_of_range;
   EXPECT_EQ(verdict(), Verdict::disagreed);
   block_.info[0] = 1;
-  block_.potential[3] = INFINITY;  // not the one that is looked at
+  block_.potential[3] = INFINITY;  // not the one that is checked
   EXPECT_EQ(verdict(second), Verdict::disagreed);
 }
 
@@ -483,8 +483,8 @@ TEST_F(VerifyManyPoints, OneWrongValueInAnyPieceDisagrees) {
   }
 }
 
-// One thread alone tells of each piece. A thread that finds another one telling leaves its pairs to the next part. So
-// the number of parts depends on the scheduler where there are several threads.
+// With one thread, each piece is reported separately. A thread that finds another one reporting leaves its pairs to the
+// next report. So with several threads the number of reports depends on the scheduler.
 TEST_F(VerifyManyPoints, AllPairsAreToldOfInParts) {
   for (const unsigned threads : {1U, 2U})
     for (const auto& [mode, least_parts] : {std::pair{everything, threads == 1 ? 4 : 1},
@@ -507,7 +507,7 @@ using VerifyManyPointsDeathTest = VerifyManyPoints;
 TEST_F(VerifyManyPointsDeathTest, AnInterruptionIsNoticedBetweenParts) {
   EXPECT_EXIT(
       {
-        std::signal(SIGINT, SIG_DFL);  // in the background of a shell it is ignored, and stays so
+        std::signal(SIGINT, SIG_DFL);  // in the background of a shell it is ignored, and stays ignored
         catch_interruptions();
         double told = 0;
         try {
@@ -523,8 +523,8 @@ TEST_F(VerifyManyPointsDeathTest, AnInterruptionIsNoticedBetweenParts) {
       ::testing::ExitedWithCode(0), "");
 }
 
-/// Charges of 1 and -2 on the x axis at 0 and 2, and the points (1, 0, 0), (5, 0, 0) in one problem, (0, 3, 0) in
-/// another that has the first charge alone; between them a problem of charges without points.
+/// Charges of 1 and -2 on the x axis at 0 and 2. The first problem has both charges and the points (1, 0, 0) and (5, 0,
+/// 0). The second has charges without points. The third has the first charge only, and the point (0, 3, 0).
 class VerifyPoints : public ::testing::Test {
  protected:
   VerifyPoints() {
@@ -541,7 +541,7 @@ class VerifyPoints : public ::testing::Test {
     block_.point = {1, 0, 0, 5, 0, 0, 0, 3, 0};
     block_.resize_results(true);
     block_.potential = {-1, 1.0F / 5 - 2.0F / 3, 1.0F / 3};
-    // Toward the charge of -2 from both sides; away from 1.
+    // Toward the charge of -2 from both sides; away from the charge of 1.
     block_.field = {3, 0, 0, 1.0F / 25 - 2.0F / 9, 0, 0, 0, 1.0F / 9, 0};
     block_.energy = {-1, 0, 0};
   }
@@ -628,7 +628,7 @@ TEST_F(VerifyPoints, ABlockIsAPartOfTheSet) {
   EXPECT_EQ(verify(set_, last, options_, everything, 1, points_).verdict.at(0), Verdict::disagreed);
 }
 
-/// V = 1, 2 in one problem, 3, infinity, -6 in another, NaN in a third; the second lies in two blocks of planes.
+/// V = 1, 2 in one problem; 3, infinity, -6 in another; NaN in a third. The second lies in two blocks of planes.
 class VerifyStatistics : public ::testing::Test {
  protected:
   VerifyStatistics() {
@@ -668,7 +668,7 @@ TEST_F(VerifyStatistics, PartsAddUp) {
 }
 
 TEST(StatisticsOfSet, DoNotDependOnHowPlanesWereCut) {
-  // 1e16 swallows the planes after it, were they added up apart; together they lose nothing.
+  // 1e16 would swallow the planes after it if they were added one by one. Together they lose nothing.
   std::vector<PotentialSummary> planes;
   for (const double sum : {1e16, 1.0, 1.0, 1.0, -1e16, 0.1, 0.2, 0.3}) planes.push_back({sum, sum, sum, 1});
   std::vector<double> means;
@@ -691,7 +691,7 @@ TEST_F(VerifyStatistics, RightOnesAgreeAndMakeNoProblemChecked) {
   EXPECT_EQ(verdicts.verdict[1], Verdict::agreed);
 }
 
-/// Values of three problems, the second of which is longer than what a thread takes at a time; infinities among them.
+/// Values of three problems, with infinities. The second is longer than the part that a thread takes at a time.
 class VerifyStatisticsOfMany : public ::testing::Test {
  protected:
   static constexpr std::int64_t ends[] = {0, 70000, 300001, 300011};
@@ -702,7 +702,7 @@ class VerifyStatisticsOfMany : public ::testing::Test {
     for (std::int64_t i = 0; i < ends[3]; ++i)
       block_.potential.push_back(i % 1009 == 1008 ? INFINITY : std::sin(static_cast<float>(i)) + 0.25F);
   }
-  /// Whether these are what each of several numbers of threads finds.
+  /// Returns whether every number of threads finds these statistics.
   bool agree(const PotentialStatistics& statistics) const {
     bool all = true;
     for (const unsigned threads : {1, 2, 5}) {

@@ -1,4 +1,4 @@
-// A set is cut into blocks that cover it once, in order, and keep the limits.
+// Blocks of a set cover it once, in order, and keep the limits.
 #include "app/run/cut_into_blocks.hpp"
 
 #include <gtest/gtest.h>
@@ -51,7 +51,7 @@ PotentialSet lattices(std::vector<std::int64_t> charges, LatticeShape shape) {
   return set;
 }
 
-/// Every plane of every problem once, in the order of the values in the file.
+/// Expects every plane of every problem once, in the order of the values in the file.
 void expect_cover(const PotentialSet& set, const std::vector<PlaneRange>& ranges) {
   std::int64_t next = 0;
   for (const PlaneRange& range : ranges) {
@@ -137,7 +137,7 @@ TEST(PlaneBlocks, FieldsMakePlanesLarger) {
   expect_cover(set, ranges);
 }
 
-TEST(PlaneBlocks, CountThePlanesSummaries) {  // which are most of it where planes are small
+TEST(PlaneBlocks, CountThePlanesSummaries) {  // summaries take most of the bytes if planes are small
   const PotentialSet set = lattices({0}, {1, 1, 1000});
   EXPECT_EQ(bytes_per_block(set, {0, 1, 0, 10}, ScalarType::float64), 10 * (8 + 32));
   EXPECT_EQ(cut_into_blocks(set, ScalarType::float64, 100 * (8 + 32), 1e9).size(), 10U);
@@ -185,7 +185,8 @@ CorrelationSet recording(std::int64_t channels, std::int64_t times, std::int64_t
   return set;
 }
 
-/// Each sample once, the channels of a block through all times before the next ones; whole integrations, or pieces.
+/// Expects each sample once. The channels of a block go through all times before the next channels. Blocks have whole
+/// integrations, or pieces.
 void expect_cover(const CorrelationSet& set, std::int64_t block_bytes) {
   std::int64_t channel = 0, time = 0, together = 0;
   for (const SignalRange& range : cut_into_blocks(set, block_bytes)) {
@@ -220,7 +221,7 @@ TEST(SignalBlocks, KeepTheirBytesAsFarAsSumsLetThem) {
     for (const SignalRange& range : cut_into_blocks(set, block_bytes))
       EXPECT_LE(bytes_per_block(set, range), block_bytes) << integrate;
   }
-  // 4096 inputs: 100 MB of sums of one channel, and beside them half of the block.
+  // 4096 inputs: the sums of one channel take 100 MB. Samples get half of the block size in addition.
   const CorrelationSet wide = recording(2, 1 << 16, 4096, 1 << 16);
   EXPECT_EQ(cut_into_blocks(wide, block_bytes).front().times, 64);
 }

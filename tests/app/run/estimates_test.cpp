@@ -1,4 +1,4 @@
-// What --device auto takes and --verify auto checks, of jobs at both ends.
+// Choices of --device auto and --verify auto, for the smallest and the largest jobs.
 #include "app/run/estimates.hpp"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@ TEST(Estimates, ASmallJobIsTheCpusAndALongOneTheGpus) {
     EXPECT_FALSE(is_gpu_quicker(small, true, threads)) << threads;
     EXPECT_TRUE(is_gpu_quicker(large, true, threads)) << threads;
   }
-  // Where the referee is what takes long, the same cores do it in either case.
+  // The referee takes longest, and the same cores run it on either device.
   const Estimate verified{0.1, 0.01, 1e3, 0.01};
   EXPECT_FALSE(is_gpu_quicker(verified, false, 16));
 }
@@ -31,7 +31,7 @@ TEST(Estimates, AutoBecomesAllOrASampleAndOtherModesStayWhatTheyAre) {
   EXPECT_EQ(mode_for(automatic, 1000, 1).kind, Kind::all);
   EXPECT_EQ(mode_for(automatic, 1000, 0.125).kind, Kind::sample);
   EXPECT_EQ(mode_for(automatic, 1000, 0.125).sample, 125);
-  EXPECT_EQ(mode_for(automatic, 3, 0.125).sample, 1);  // never none of a set
+  EXPECT_EQ(mode_for(automatic, 3, 0.125).sample, 1);  // at least one of a set
   EXPECT_EQ(mode_for({Kind::none, 0}, 1000, 0.125).kind, Kind::none);
   EXPECT_EQ(mode_for({Kind::all, 0}, 1000, 0.125).kind, Kind::all);
   EXPECT_EQ(mode_for({Kind::sample, 7}, 1000, 0.125).sample, 7);

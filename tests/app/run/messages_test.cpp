@@ -1,4 +1,4 @@
-// What ranks tell each other arrives as it was said, also what is no number, and shares add up to the whole.
+// Messages between ranks arrive unchanged, NaN and infinities too, and shares add up to the whole.
 #include "app/run/messages.hpp"
 
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ TEST(Messages, ALayoutArrivesAsItWas) {
   }
 }
 
-/// What add_message() adds to an outcome of nothing.
+/// Returns the empty outcome after add_message() has added this one.
 SetOutcome sent(const SetOutcome& set, std::int64_t start) {
   ShareOutcome nothing{{SetOutcome{}}, {0}, {}, {}};
   add_message(nothing, to_message(ShareOutcome{{set}, {start}, {}, {}}));
@@ -116,7 +116,7 @@ TEST(Messages, OutcomesOfSharesAddUp) {
   first.batch = 3;
   first.failed = {{1, 1}};
   first.worst_backward_error = 2;
-  first.smallest_rcond = nan;  // stays
+  first.smallest_rcond = nan;  // a NaN stays
   first.potential_range = std::array{-1.0, 1.0};
   first.verification = {"rule", 3, 3, 0, 0.5, 2};
   first.compute_seconds = 2;

@@ -1,4 +1,4 @@
-// A run whose input is cut short, changed or replaced while it is at work: refused, and nothing is left behind.
+// A run whose input is cut short, changed or replaced meanwhile. It is refused, and no file is left.
 #include "app/run/pipeline.hpp"
 
 #include <fcntl.h>
@@ -40,7 +40,7 @@ class RunOfAChangingFile : public ::testing::Test {
     std::filesystem::remove_all(folder_);
   }
 
-  /// Unit matrices, several blocks of them.
+  /// Writes unit matrices, enough for several blocks.
   void write_problems() const {
     const SolveSet set{"s", ScalarType::float32, {16, 1, Storage::dense}, true, 10'000};
     SpdBlock<float> block;
@@ -52,7 +52,7 @@ class RunOfAChangingFile : public ::testing::Test {
     writer.write(set, block);
     writer.commit();
   }
-  /// What is done once the input was opened, before its first block is read.
+  /// Calls `change` once the input was opened, before its first block is read.
   void once_at_work(std::function<void()> change) {
     auto sink = std::make_shared<testing::CallingSink>([this, change = std::move(change)](const std::string& line) {
       if (!line.starts_with("computing on")) return;
@@ -62,7 +62,7 @@ class RunOfAChangingFile : public ::testing::Test {
     spdlog::set_default_logger(std::make_shared<spdlog::logger>("test", sink));
   }
 
-  /// Writes into the file as it is; what comes `from_end` bytes before its end becomes another number.
+  /// Changes a byte of the file in place, `from_end` bytes before its end.
   void change_byte(std::int64_t from_end) const {
     std::fstream file(options_.problems, std::ios::in | std::ios::out | std::ios::binary);
     file.seekg(-from_end, std::ios::end);
@@ -79,7 +79,7 @@ class RunOfAChangingFile : public ::testing::Test {
     const std::array<timespec, 2> times{{{0, UTIME_OMIT}, time}};
     ASSERT_EQ(::utimensat(AT_FDCWD, options_.problems.c_str(), times.data(), 0), 0);
   }
-  /// Until what is written from now on has another time than the input has.
+  /// Waits until a write would get another time than the input has.
   void let_time_pass() const {
     const timespec then = status_of(options_.problems).st_ctim;
     timespec now = then;
@@ -160,10 +160,10 @@ TEST_F(RunOfAChangingFile, IsRefusedWhereItsTimeIsPutBack) {
   expect_refusal("changed");
 }
 
-/// Of so large a file the hash is of a part, which does not have the byte.
+/// The file is so large that its hash covers only parts of it. The changed byte is in none of them.
 TEST_F(RunOfAChangingFile, IsRefusedWhereItsTimeIsPutBackAndTheHashDoesNotTell) {
   write_problems();
-  std::filesystem::resize_file(options_.problems, 200 << 20);  // HDF5 leaves alone what comes after its end
+  std::filesystem::resize_file(options_.problems, 200 << 20);  // HDF5 ignores bytes after its end
   let_time_pass();
   once_at_work([&] {
     const timespec time = status_of(options_.problems).st_mtim;
@@ -180,7 +180,7 @@ TEST_F(RunOfAChangingFile, IsRefusedWhereAnotherFileTakesItsName) {
   expect_refusal("replaced");
 }
 
-/// What it holds is still what was read.
+/// The file still holds what was read.
 TEST_F(RunOfAChangingFile, IsCompleteWhereItIsTouchedAlone) {
   using Change = std::function<void(const std::filesystem::path&)>;
   const std::array<Change, 3> changes{

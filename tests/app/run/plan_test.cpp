@@ -1,4 +1,4 @@
-// Blocks become smaller where a GPU has no memory for them, down to a floor.
+// Blocks become smaller if a GPU has no memory for them, down to a least size.
 #include "app/run/plan.hpp"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ TEST(Plan, SmallerBlocksAreTakenDownToAFloor) {
   set.batch = 1'000'000;
   set.shape.n = 16;
   set.shape.nrhs = 1;
-  set.chunk_bytes = std::int64_t{32} << 20;  // for which larger blocks would be better
+  set.chunk_bytes = std::int64_t{32} << 20;  // larger blocks would be faster for this set
   std::size_t blocks = blocks_of(plan, set).size();
   int times = 0;
   while (take_smaller_blocks(plan)) {
@@ -46,7 +46,7 @@ TEST(Plan, WithoutAGpuBlocksStayAsTheyAre) {
   EXPECT_EQ(plan.block_bytes, std::int64_t{64} << 20);
 }
 
-/// A run of a set on a GPU that has no memory for the first `refusals` attempts; what it then says.
+/// A run of a set on a GPU that has no memory for the first `refusals` attempts, and its messages.
 class BlocksThatFit : public ::testing::Test {
  protected:
   BlocksThatFit() : before_(spdlog::default_logger()) {
@@ -69,7 +69,7 @@ class BlocksThatFit : public ::testing::Test {
 
   Plan plan_;
   int times_forgotten_ = 0;
-  std::vector<std::int64_t> sizes_;  ///< of the blocks of each attempt, in MiB
+  std::vector<std::int64_t> sizes_;  ///< sizes of the blocks of each attempt, in MiB
   std::vector<std::string> lines_;
   std::shared_ptr<spdlog::logger> before_;
 };
@@ -86,7 +86,7 @@ TEST_F(BlocksThatFit, AreHalvedWithOneWarning) {
   EXPECT_EQ(sizes_, (std::vector<std::int64_t>{16, 8, 4, 2}));
   EXPECT_EQ(lines_, (std::vector<std::string>{"cuda:0 has no memory for a block. Going on with smaller blocks."}));
   EXPECT_EQ(times_forgotten_, 3);
-  // The next set begins with what was found to fit, and is not warned of.
+  // The next set begins with blocks of the size that fitted, without a warning.
   sizes_.clear();
   EXPECT_EQ(run(1), "done");
   EXPECT_EQ(sizes_, (std::vector<std::int64_t>{2, 1}));
@@ -107,7 +107,7 @@ TEST_F(BlocksThatFit, AreNotHalvedBelowAFloor) {
 TEST_F(BlocksThatFit, AreNotLookedForAfterAnotherFailure) {
   EXPECT_THROW(run(1, ErrorKind::device_lost), Error);
   EXPECT_EQ(sizes_, (std::vector<std::int64_t>{16}));
-  plan_.on_gpus = false;  // the CPU's memory is no larger for smaller blocks
+  plan_.on_gpus = false;  // smaller blocks do not help the CPU
   sizes_.clear();
   EXPECT_THROW(run(1), Error);
   EXPECT_EQ(sizes_, (std::vector<std::int64_t>{16}));

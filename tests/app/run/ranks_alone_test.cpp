@@ -1,4 +1,4 @@
-// The processes of a run in a build without MPI: one, and never several that know nothing of each other.
+// The processes of a run in a build without MPI: always one, never several that do not know each other.
 #include "app/run/ranks.hpp"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ constexpr const char* size_names[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_C
 constexpr const char* rank_names[] = {"PMIX_RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK",
                                       "SLURM_PROCID"};
 
-/// The environment says nothing of launchers, before a test and after it.
+/// The environment has no launcher, before a test and after it.
 class RanksAlone : public ::testing::Test {
  protected:
   RanksAlone() { forget(); }

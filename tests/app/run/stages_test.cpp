@@ -1,4 +1,4 @@
-// Blocks pass all stages in their order, few are in memory, and where a stage fails all of them end.
+// Blocks pass all stages in order, few are in memory, and all stages end if one fails.
 #include "app/run/stages.hpp"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ namespace {
 
 struct Block {
   std::int64_t number = -1;
-  int stages = 0;  ///< that it has passed
+  int stages = 0;  ///< stages that the block has passed
 
   explicit Block(std::pmr::memory_resource*) {}
 };
@@ -52,7 +52,8 @@ TEST(Stages, EveryBlockPassesAllOfThemInOrder) {
 }
 
 TEST(Stages, AreAtWorkAtTheSameTimeOnSoManyBlocksAndNoMore) {
-  // Each stage waits, with its first block, until all others have begun theirs: that ends only where they overlap.
+  // Each stage waits, with its first block, until all others have begun theirs. The test ends only if the stages
+  // overlap.
   StageThreads threads;
   std::atomic<int> begun = 0;
   std::atomic<std::int64_t> in_memory = 0, most = 0;
@@ -81,7 +82,8 @@ TEST(Stages, AreAtWorkAtTheSameTimeOnSoManyBlocksAndNoMore) {
 }
 
 TEST(Stages, SeveralDevicesComputeAtTheSameTimeAndBlocksAreWrittenInOrder) {
-  // The first blocks meet while they are computed, one on each device: that ends only where all three take part.
+  // The first blocks wait for each other while they are computed, one on each device. The test ends only if all three
+  // devices take part.
   StageThreads threads(3);
   std::atomic<int> met = 0;
   std::array<std::atomic<std::int64_t>, 3> computed{};
@@ -106,7 +108,7 @@ TEST(Stages, SeveralDevicesComputeAtTheSameTimeAndBlocksAreWrittenInOrder) {
 }
 
 TEST(Stages, TwoBlocksAreReadAtATime) {
-  // The first two meet while they are read: that ends only where both are.
+  // The first two blocks wait for each other while they are read. The test ends only if both are read at the same time.
   StageThreads threads;
   std::atomic<int> met = 0;
   std::vector<std::int64_t> written;
@@ -176,7 +178,7 @@ TEST(Stages, AFailureOfAnyEndsAllAndReachesTheCaller) {
   }
 }
 
-/// The block of a computer that is lost, at any moment, is computed by another one; blocks are written once, in order.
+/// If a computer is lost at any moment, another one computes its block. Blocks are written once, in order.
 TEST(Stages, TheOthersGoOnWhereADeviceIsLost) {
   StageThreads threads(4);
   for (const std::int64_t at : {0, 1, 5, 60, 99}) {
@@ -207,7 +209,7 @@ TEST(Stages, TheOthersGoOnWhereADeviceIsLost) {
 }
 
 TEST(Stages, OneDeviceThatIsLeftDoesAllOfIt) {
-  spdlog::default_logger();  // made before threads ask for it, as by the program
+  spdlog::default_logger();  // made before threads ask for it, as in the program
   StageThreads threads(3);
   for (std::size_t left = 0; left < 3; ++left) {
     std::array<std::atomic<int>, 3> calls{};
