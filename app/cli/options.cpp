@@ -278,7 +278,7 @@ class GenerateSpdCommand final : public Command {
   Uplo packed_ = Uplo::both, uplo_ = Uplo::both;  ///< which triangles the file stores; packed_ == both: dense
 };
 
-/// The options that all commands share that make a problem file of charges.
+/// Options of the commands that make a problem file of charges.
 class ChargesCommand : public Command {
  protected:
   using Command::Command;

@@ -33,7 +33,7 @@ struct FailureSigns {
   void add(const FailureSigns& more);
 };
 
-/// All counts; largest_asymmetry is not one.
+/// All members of FailureSigns that are counts.
 inline constexpr std::array failure_counts{&FailureSigns::looked_at_not_symmetric,
                                            &FailureSigns::looked_at_matrix_not_finite,
                                            &FailureSigns::looked_at_rhs_not_finite,

@@ -61,7 +61,7 @@ struct SetOutcome {
   void count_statuses(const ResultReader& results, const std::string& set, std::int64_t start, std::int64_t count);
   template <class T>
   void count_numbers(const SpdBlock<T>& block);
-  /// Counts the same numbers from a result file.
+  /// Counts these numbers of the systems in a result file.
   void count_numbers(const ResultReader& results, const SolveSet& set);
   void count_statistics(const PotentialStatistics& statistics);
   void count_energies(std::span<const double> energies);
