@@ -57,7 +57,7 @@ UNKNOWN = {
     "generate spd -o a.h5 --batch 1e6": ["--batch cannot be '1e6' (it is 1000000, ", "Write 1000000."],
     "generate spd -o a.h5 --n 4 --n 5": ["--n is given more than once. Give it once."],
     "help run generate": ["run has no command 'generate'", "smallbatch help run, or smallbatch help generate."],
-    "help run spd": ["run has no command 'spd'", "Call smallbatch help run."],
+    "help run spd": ["run has no command 'spd'", "Type smallbatch help run."],
     "help generate run": ["unknown command run", "spd, charges, signal", "smallbatch generate --help"],
     "help --completions tcsh": ["--completions: tcsh is not one of bash, zsh, fish"],
     "import m.pqr -o a.h5 --unit kj/mol/e": ["expected one of volt", "Did you mean kJ/mol/e?"],

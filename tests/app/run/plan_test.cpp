@@ -84,7 +84,8 @@ TEST_F(BlocksThatFit, AreTheFirstWhereThereIsMemory) {
 TEST_F(BlocksThatFit, AreHalvedWithOneWarning) {
   EXPECT_EQ(run(3), "done");
   EXPECT_EQ(sizes_, (std::vector<std::int64_t>{16, 8, 4, 2}));
-  EXPECT_EQ(lines_, (std::vector<std::string>{"cuda:0 has no memory for a block. Going on with smaller blocks."}));
+  EXPECT_EQ(lines_,
+            (std::vector<std::string>{"cuda:0 has no memory for a block. The run continues with smaller blocks."}));
   EXPECT_EQ(times_forgotten_, 3);
   // The next set begins with blocks of the size that fitted, without a warning.
   sizes_.clear();
