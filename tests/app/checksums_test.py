@@ -411,7 +411,7 @@ def test_what_another_program_adds_is_told_and_no_obstacle(smallbatch, results):
         del file["potential/series/V"]
         stored = file["potential/series"].create_dataset("V", data=values, chunks=values.shape, compression="gzip")
         stored.attrs["unit"] = attributes["unit"]
-    assert "/potential/series/V (not as it was written)" in smallbatch("info", "r.h5", "--check", expect=3).stderr
+    assert "/potential/series/V (not stored as it was written)" in smallbatch("info", "r.h5", "--check", expect=3).stderr
     smallbatch("verify", "p.h5", "r.h5")
 
 
@@ -429,5 +429,5 @@ def test_a_file_of_empty_sets_alone_is_checked(smallbatch, tmp_path):
     with open_problem_file(tmp_path / "p.h5") as file:
         add_solve(file, batch=0)
     smallbatch("run", "p.h5", "-o", "r.h5")
-    assert "(0 datasets, and the rest)" in smallbatch("info", "r.h5", "--check").stdout
+    assert "(0 datasets and the rest of the file)" in smallbatch("info", "r.h5", "--check").stdout
     smallbatch("verify", "p.h5", "r.h5")

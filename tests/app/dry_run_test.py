@@ -91,7 +91,7 @@ def test_a_dry_run_is_of_one_process(smallbatch, problems):
 
 def test_verbose_says_why(smallbatch, problems):
     lines = smallbatch("-v", "run", problems, "-o", "r.h5", "--device", "cpu").stderr
-    for words in ["device: ", "(--device names it)", "verified: all", "blocks: 5 in memory", "systems: cpu ldlt",
+    for words in ["device: ", "(named by --device)", "verified: all", "blocks: at most 5 in memory", "systems: cpu ldlt",
                   "potentials: cpu direct sum"]:
         assert f"debug {words}" in lines or words in lines
     assert "debug" not in smallbatch("run", problems, "-o", "r.h5", "--overwrite").stderr
