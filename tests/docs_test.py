@@ -7,6 +7,7 @@ runs the blocks of the pages and writes the output of today into them.
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -20,8 +21,12 @@ PAGES = [path.relative_to(ROOT).as_posix() for path in
 BLOCK = re.compile(r"^```(sh|console|python|text)\n(.*?)^```\n", re.M | re.S)
 # Preparation that a test cannot repeat.
 PREPARATION = ("scripts/demo", "export PATH=", "pip install")
+# Programs that the test environment may lack.
+OTHERS = ("mpirun", "snakemake")
 # Numbers, with the words that go with them, and what differs between machines.
 NUMBER = re.compile(r"[-+]?\d[\d.,:]*(?:e[-+]?\d+)?(?: (?:thousand|million|billion|trillion))?(?: ?(?:us|ms|s|min|k?B|MB|GB)(?:/s)?\b)?")
+# A slow machine prints how far it is.
+PROGRESS = re.compile(r"^[\d:]+ info .* % .*\n", re.M)
 MACHINE = re.compile(r"avx\w+|baseline")
 
 
@@ -45,6 +50,11 @@ def differences(expected, actual):
     return found + ([] if anything else [f"not on the page: {line}" for line in lines])
 
 
+def absent(command):
+    program = command.split(" ")[0]
+    return program in OTHERS and not shutil.which(program)
+
+
 class Runner:
     """Runs the blocks of a page one after the other, in a folder with the repository's data."""
 
@@ -52,17 +62,18 @@ class Runner:
         self.folder = folder
         (folder / "data").symlink_to(ROOT / "data")
         self.environment = {**os.environ, "PATH": f"{program.parent}:{Path(sys.executable).parent}:{os.environ['PATH']}",
-                            "PYTHONPATH": str(package), "NO_COLOR": "1"}
+                            "PYTHONPATH": str(package), "NO_COLOR": "1", "OMPI_ALLOW_RUN_AS_ROOT": "1",
+                            "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1"}
 
     def output(self, command):
         done = subprocess.run(command, cwd=self.folder, env=self.environment, text=True, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, timeout=300)
         assert done.returncode == 0, f"{command[-1]}\n{done.stdout}"
-        return done.stdout
+        return PROGRESS.sub("", done.stdout)
 
     def python(self, code):
-        """A block by itself: "# name.py" in its first line gives it a name that commands may call."""
-        name = re.match(r"# (\w+\.py)\n", code)
+        """Runs a block by itself. "# name" in its first line makes it a file of that name, which commands read."""
+        name = re.match(r"# (\w+(?:\.py)?)\n", code)
         (self.folder / (name[1] if name else "block.py")).write_text(code)
         return None if name else self.output([sys.executable, "block.py"])
 
@@ -88,7 +99,7 @@ def run_page(text, runner, report):
     def block(match):
         kind, body = match.groups()
         if kind == "sh" and "<" not in body:
-            kept = [line for line in body.splitlines() if not line.startswith(PREPARATION)]
+            kept = [line for line in body.splitlines() if not line.startswith(PREPARATION) and not absent(line)]
             runner.output(["bash", "-euc", "\n".join(kept)])
         elif kind == "console":
             new = ""

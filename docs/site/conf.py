@@ -14,9 +14,10 @@ author = "the authors of smallbatch"
 version = release = re.search(r"project\(smallbatch VERSION ([0-9.]+)", (ROOT / "CMakeLists.txt").read_text())[1]
 html_title = f"smallbatch {version}"
 
-extensions = ["myst_parser", "breathe", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton", "fortran"]
+extensions = ["myst_parser", "breathe", "sphinx.ext.autodoc", "sphinx_copybutton", "sphinx_gallery.gen_gallery",
+              "fortran"]
 include_patterns = ["index.md", "docs/*.md", "docs/how-to/*.md", "docs/adr/*.md", "io/FORMAT.md", "bench/*.md", "data/README.md",
-                    "examples/charge_equilibration/README.md", "CHANGELOG.md", "CONTRIBUTING.md", "reference/**"]
+                    "examples/*/README.md", "CHANGELOG.md", "CONTRIBUTING.md", "reference/**", "tutorials/*.rst", "gallery/*.rst"]
 
 # Markdown as GitHub has it: headings are targets, and nothing but Markdown is a mark.
 myst_heading_anchors = 4
@@ -38,6 +39,21 @@ breathe_show_enumvalue_initializer = True
 
 autodoc_typehints = "signature"
 autodoc_member_order = "bysource"
+
+# Tutorials and the gallery are scripts. They run in their folder, where prepare.py puts data/.
+os.environ["PATH"] = f"{BUILD}/bin:{os.environ['PATH']}"
+sphinx_gallery_conf = {
+    "examples_dirs": ["docs/tutorials", "docs/gallery"],
+    "gallery_dirs": ["tutorials", "gallery"],
+    "filename_pattern": r"/docs/(tutorials|gallery)/",
+    "within_subsection_order": "FileNameSortKey",
+    "image_scrapers": ("matplotlib", "gallery.written_files"),
+    "capture_repr": (),
+    "notebook_extensions": set(),
+    "download_all_examples": False,
+    "show_signature": False,
+    "write_computation_times": False,
+}
 
 html_theme = "furo"
 html_theme_options = {"navigation_with_keys": True}

@@ -6,6 +6,7 @@ PROGRAM is the built smallbatch, INCLUDE the folder of installed headers. SOURCE
 between documents lead where they lead in the repository. A link to a file of code becomes a download.
 """
 
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -25,7 +26,7 @@ def copy_repository(source):
     for top in TOPS:
         files = [ROOT / top] if (ROOT / top).is_file() else (ROOT / top).rglob("*")
         wanted |= {path.relative_to(ROOT): path for path in files if path.is_file() and "__pycache__" not in path.parts}
-    wanted[Path("index.md")] = wanted.pop(Path("docs/index.md"))
+    del wanted[Path("docs/index.md")]
     for place in source.rglob("*"):
         name = place.relative_to(source)
         if place.is_file() and name not in wanted and name.parts[0] in {Path(top).parts[0] for top in TOPS}:
@@ -37,9 +38,30 @@ def copy_repository(source):
             shutil.copy2(path, place)
 
 
-def write_pages(folder, pages):
+def link_inputs(source):
+    """Puts data/ and examples/ beside the scripts that are run, as a reader has them in the repository's root."""
+    for folder in ("tutorials", "gallery"):
+        for path in [path for top in ("data", "examples") for path in (source / top).rglob("*") if path.is_file()]:
+            # A folder with a README would be a part of the gallery.
+            place = source / "docs" / folder / path.relative_to(source)
+            if path.stem != "README" and not place.is_symlink():
+                place.parent.mkdir(parents=True, exist_ok=True)
+                place.symlink_to(path)
+
+
+def list_new_pages(source):
+    """Puts documents that the index does not name at the end of its last menu, so that none is missing."""
+    index = (ROOT / "docs" / "index.md").read_text()
+    found = [path.relative_to(source).as_posix()[:-3] for pattern in ("docs/*.md", "docs/how-to/*.md", "bench/*.md", "examples/*/README.md")
+             for path in sorted(source.glob(pattern))]
+    missing = [name for name in found if not re.search(rf"^{name}$", index, re.M)]
+    head, fence, _ = index.rpartition("```")
+    write_pages(source, {"index.md": head + "".join(f"{name}\n" for name in missing) + fence + "\n"}, remove=False)
+
+
+def write_pages(folder, pages, remove=True):
     """Writes pages whose text has changed, and removes those that are no longer made."""
-    for place in folder.rglob("*.*"):
+    for place in folder.rglob("*.*") if remove else []:
         if place.is_file() and place.relative_to(folder).as_posix() not in pages:
             place.unlink()
     for name, text in pages.items():
@@ -51,6 +73,8 @@ def write_pages(folder, pages):
 
 def main(program, include, source):
     copy_repository(source)
+    link_inputs(source)
+    list_new_pages(source)
     pages = command_line.pages(program)
     pages |= headers.pages(include)
     pages |= fortran.pages(ROOT / "fortran" / "smallbatch.f90")
