@@ -2,11 +2,13 @@
 
     check.py SITE INCLUDE
 
-SITE is the built site, INCLUDE the folder of installed headers. Symbols are read from the sources, without Doxygen: a symbol that
-Doxygen or Breathe drops is found missing.
+SITE is the built site, INCLUDE the folder of installed headers. Symbols are read from the sources, without Doxygen. So a
+symbol that Doxygen or Breathe drops is found missing.
 """
 
+import importlib
 import inspect
+import pkgutil
 import re
 import sys
 from html.parser import HTMLParser
@@ -80,20 +82,23 @@ def fortran_symbols(text):
 
 
 def python_symbols():
-    """The package's __all__, and the public attributes of its classes."""
+    """The __all__ of the package and of its public modules, and the public attributes of their classes."""
     import smallbatch
 
-    for name in smallbatch.__all__:
-        yield f"smallbatch.{name}"
-        value = getattr(smallbatch, name)
+    public = [importlib.import_module(f"smallbatch.{found.name}") for found in pkgutil.iter_modules(smallbatch.__path__)
+              if not found.name.startswith("_")]
+    for module, name in [(module, name) for module in [smallbatch, *public] for name in module.__all__]:
+        yield f"{module.__name__}.{name}"
+        value = getattr(module, name)
         if inspect.isclass(value):
             for base in value.__mro__:
                 if base.__module__.startswith("smallbatch"):
                     members = set(vars(base)) | set(vars(base).get("__annotations__", {}))
-                    yield from (f"smallbatch.{name}.{member}" for member in members if not member.startswith("_"))
+                    yield from (f"{module.__name__}.{name}.{member}" for member in members if not member.startswith("_"))
 
 
-SCOPE = re.compile(r"(?:template <.*>\s*)?(namespace|struct|class|enum class|enum|union)\b(?: alignas\([^)]*\))?\s*(\w*)[^;={(]*\{")
+SCOPE = re.compile(r"(?:template <.*>\s*)?(namespace|struct|class|enum class|enum|union)\b(?: alignas\([^)]*\))?"
+                   r"\s*(\w*)[^;={(]*\{")
 
 
 def cpp_symbols(text):
@@ -135,7 +140,7 @@ def read_scope(code, at, kind, prefix, found):
                 inner = set()
                 path = f"{prefix}{name}::" if name else prefix
                 # A specialization adds no names of its own.
-                hidden = not is_public or re.match(r"template <>", head) or (kind == "namespace" and not name and prefix)
+                hidden = not is_public or head.startswith("template <>") or (kind == "namespace" and not name and prefix)
                 at = read_scope(code, at + 1, scope[1], path, inner)
                 if not hidden:
                     found |= inner | ({path[:-2]} if scope[1] != "namespace" and name else set())
@@ -143,7 +148,7 @@ def read_scope(code, at, kind, prefix, found):
             else:
                 at = closing(code, at)
                 following = re.compile(r"\s*(.)").match(code, at)
-                # A body ends a function. A braced value goes on to a semicolon or a comma, a list of initializers to a body.
+                # A body ends a function. A braced value goes on to a semicolon or a comma.
                 if not following or following[1] not in ";,{=)":
                     declare(code[begin:at], prefix, found, is_public)
                     begin = at
@@ -164,7 +169,8 @@ def closing(code, at):
     raise ValueError("a bracket stays open")
 
 
-NO_NAME = re.compile(r"(?:friend|static_assert|using namespace|extern|return)\b|(?:struct|class|enum class) \w+$|template <> ")
+NO_NAME = re.compile(r"(?:friend|static_assert|using namespace|extern|return)\b|(?:struct|class|enum class) \w+$"
+                     r"|template <> ")
 
 
 def declare(text, prefix, found, is_public):
@@ -185,7 +191,7 @@ def declare(text, prefix, found, is_public):
     if alias:
         found.add(prefix + alias[1])
         return
-    if re.match(r"using [\w:]+::\w+$", text) or "= delete" in text or "= default" in text or "operator" in text or "~" in text:
+    if re.match(r"using [\w:]+::\w+$", text) or re.search(r"= delete|= default|operator|~", text):
         return
     text = re.sub(r"<[^<>=]*>", "", re.sub(r"<[^<>=]*>", "", re.sub(r"<[^<>=]*>", "", text)))
     function = re.match(r"([^=({]*?)(\w+) ?\(", text)

@@ -108,6 +108,7 @@ Every command accepts these options in front of its name:
 def general_options(text):
     """The options of the program itself, from its help: the man page has those of the commands."""
     out = []
-    for names, words in re.findall(r"^  (-\S+(?: FILE)?)  +(\S.*)$", text.split("Options:\n")[1].split("\n\n")[0], re.M):
+    options = text.split("Options:\n")[1].split("\n\n")[0]
+    for names, words in re.findall(r"^  (-\S+(?: FILE)?)  +(\S.*)$", options, re.M):
         out.append(f".. option:: {option(names.replace(',-', ', -'))}\n\n   {escaped(words)}\n")
     return "\n".join(out)

@@ -16,8 +16,9 @@ html_title = f"smallbatch {version}"
 
 extensions = ["myst_parser", "breathe", "sphinx.ext.autodoc", "sphinx_copybutton", "sphinx_gallery.gen_gallery",
               "fortran"]
-include_patterns = ["index.md", "docs/*.md", "docs/how-to/*.md", "docs/adr/*.md", "io/FORMAT.md", "bench/*.md", "data/README.md",
-                    "examples/*/README.md", "CHANGELOG.md", "CONTRIBUTING.md", "reference/**", "tutorials/*.rst", "gallery/*.rst"]
+include_patterns = ["index.md", "README.md", "docs/*.md", "docs/how-to/*.md", "docs/adr/*.md", "io/FORMAT.md",
+                    "bench/*.md", "data/README.md", "examples/*/README.md", "CHANGELOG.md", "CONTRIBUTING.md", "reference/**",
+                    "tutorials/*.rst", "gallery/*.rst"]
 
 # Markdown as GitHub has it: headings are targets, and nothing but Markdown is a mark.
 myst_heading_anchors = 4

@@ -10,7 +10,7 @@ from sphinx.util.nodes import make_id
 
 
 class FortranObject(ObjectDescription):
-    """`{fortran} [subroutine|function|type] name(arguments)`; further signatures of a name follow on lines of their own."""
+    """`{fortran} [subroutine|function|type] name(arguments)`. Further signatures of the name follow on lines of their own."""
 
     def handle_signature(self, sig, signode):
         kind, name, rest = re.fullmatch(r"((?:subroutine|function|type) )?(\w+)(.*)", sig).groups()
@@ -46,10 +46,15 @@ def unbroken(text):
     return re.sub(r"&\s*\n\s*&?", "", text)
 
 
-def documented(words):
-    """`!>` lines as Markdown: nothing but a span between backticks is a mark."""
-    text = " ".join(re.findall(r"!>? ?(.*)", words))
+def plain(text):
+    """Text as Markdown: nothing but a span between backticks is a mark."""
     return "`".join(part if i % 2 else re.sub(r"([\\*_<>\[\]|#])", r"\\\1", part) for i, part in enumerate(text.split("`")))
+
+
+def documented(words):
+    """`!>` lines as Markdown."""
+    text = " ".join(re.findall(r"!>? ?(.*)", words))
+    return plain(text)
 
 
 def entry(signatures, words="", code=""):
@@ -79,7 +84,8 @@ def pages(path):
     above, contained = text.split("\ncontains\n")
     procedures = {}  # name: (words, kind, arguments, result, whole text)
     for words, kind, name, arguments, whole in re.findall(
-            r"((?:^  !>? [^\n]*\n)*)^  (?:pure )?((?:sub|func)\w+) (\w+)\(([^)]*)\)(.*?)^  end \2", unbroken(contained), re.M | re.S):
+            r"((?:^  !>? [^\n]*\n)*)^  (?:pure )?((?:sub|func)\w+) (\w+)\(([^)]*)\)(.*?)^  end \2",
+            unbroken(contained), re.M | re.S):
         procedures[name] = (words, kind, arguments, whole)
 
     def signature(name, shown):
@@ -95,11 +101,11 @@ def pages(path):
         if paragraph.startswith("    "):
             out += ["```fortran", textwrap.dedent(paragraph.rstrip()), "```", ""]
         else:
-            out += ["`".join(part if i % 2 else re.sub(r"([\\*_<>\[\]|#])", r"\\\1", part)
-                             for i, part in enumerate(paragraph.split("`"))), ""]
+            out += [plain(paragraph), ""]
 
     out += ["## In Fortran's own terms", ""]
-    for words, name, specifics in re.findall(r"((?:^  !> [^\n]*\n)+)^  interface (\w+)\n(.*?)^  end interface", above, re.M | re.S):
+    for words, name, specifics in re.findall(
+            r"((?:^  !> [^\n]*\n)+)^  interface (\w+)\n(.*?)^  end interface", above, re.M | re.S):
         specifics = re.findall(r"\w+", " ".join(re.findall(r"module procedure (.*)", specifics)))
         distinct = list(dict.fromkeys(re.sub(r"_float(32|64)$", "", specific) for specific in specifics))
         signatures = list(dict.fromkeys(signature(f"{each}_float64", name) for each in distinct))
@@ -115,7 +121,7 @@ def pages(path):
     for constants in re.findall(r"parameter :: (.*)", unbroken(above)):
         for name, value in re.findall(r"(\w+) *= *(-?\w+)", constants):
             out.append(entry([f"{name} = {value}"]))
-    out += ["## Types", "", "They are the structs of [smallbatch.h](/reference/c.md), which says what each member means.", ""]
+    out += ["## Types", "", "They are the structs of [smallbatch.h](/reference/c.md), which explains each member.", ""]
     for name, members in re.findall(r"^  type, bind\(c\) :: (\w+)\n(.*?)^  end type", above, re.M | re.S):
         out.append(entry([f"type {name}"], f"The struct {{c:type}}`{name}`.", textwrap.dedent(members).rstrip()))
     out += ["## Functions of smallbatch.h", "", "[smallbatch.h](/reference/c.md) says what each does.", ""]

@@ -1,4 +1,4 @@
-"""The pages of C++ and C: what the head of each installed header says, and its declarations by way of Doxygen and Breathe."""
+"""The pages of C++ and C: the head of each installed header, and its declarations by way of Doxygen and Breathe."""
 
 import re
 
@@ -40,9 +40,9 @@ def pages(include):
         made[f"cpp/{room}.md"] = f"# smallbatch::{room}\n\n{words}\n\n```{{toctree}}\n:maxdepth: 1\n\n{toc}\n```\n"
         rooms.append(room)
     made["cpp/index.md"] = (
-        "# C++\n\nEach library has its headers in a folder: `#include <smallbatch/solvers/spd_solver.hpp>`. Headers are C++17. "
-        "Headers that end in `.cuh` declare launches for device pointers.\n[Linking](/docs/linking.md) shows how a program finds the "
-        "libraries.\n\n```{toctree}\n:maxdepth: 2\n\n" + "\n".join(rooms) + "\n```\n")
+        "# C++\n\nEach library has its headers in a folder: `#include <smallbatch/solvers/spd_solver.hpp>`. Headers are "
+        "C++17. Headers that end in `.cuh` declare launches for device pointers.\n[Linking](/docs/linking.md) shows how a "
+        "program finds the libraries.\n\n```{toctree}\n:maxdepth: 2\n\n" + "\n".join(rooms) + "\n```\n")
     text = (include / "smallbatch.h").read_text()
     made["c.md"] = ("# C: smallbatch.h\n\n[From C](/docs/c.md) has a first program.\n\n" + head(text)
                     + "\n## Declarations\n\n```{doxygenfile} smallbatch.h\n:project: c\n```\n")

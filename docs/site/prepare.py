@@ -2,7 +2,7 @@
 
     prepare.py PROGRAM INCLUDE SOURCE
 
-PROGRAM is the built smallbatch, INCLUDE the folder of installed headers. SOURCE gets the layout of the repository, so that links
+PROGRAM is the built smallbatch, INCLUDE the folder of installed headers. SOURCE gets the layout of the repository. So links
 between documents lead where they lead in the repository. A link to a file of code becomes a download.
 """
 
@@ -16,8 +16,8 @@ import fortran
 import headers
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-TOPS = ["CHANGELOG.md", "CONTRIBUTING.md", "CMakeLists.txt", "app", "bench", "c", "core", "data", "docs", "examples", "fortran",
-        "io", "packaging", "physics", "python", "scripts", "solvers", "tests"]
+TOPS = ["CHANGELOG.md", "CONTRIBUTING.md", "CMakeLists.txt", "app", "bench", "c", "core", "data", "docs", "examples",
+        "fortran", "io", "packaging", "physics", "python", "scripts", "solvers", "tests"]
 
 
 def copy_repository(source):
@@ -38,6 +38,16 @@ def copy_repository(source):
             shutil.copy2(path, place)
 
 
+README = """\
+---
+orphan: true
+---
+# README
+
+README.md is the first page of the repository. [This](/index.md) is the first page of the site.
+"""
+
+
 def link_inputs(source):
     """Puts data/ and examples/ beside the scripts that are run, as a reader has them in the repository's root."""
     for folder in ("tutorials", "gallery"):
@@ -52,11 +62,11 @@ def link_inputs(source):
 def list_new_pages(source):
     """Puts documents that the index does not name at the end of its last menu, so that none is missing."""
     index = (ROOT / "docs" / "index.md").read_text()
-    found = [path.relative_to(source).as_posix()[:-3] for pattern in ("docs/*.md", "docs/how-to/*.md", "bench/*.md", "examples/*/README.md")
-             for path in sorted(source.glob(pattern))]
+    patterns = ["docs/*.md", "docs/how-to/*.md", "bench/*.md", "examples/*/README.md"]
+    found = [path.relative_to(source).as_posix()[:-3] for pattern in patterns for path in sorted(source.glob(pattern))]
     missing = [name for name in found if not re.search(rf"^{name}$", index, re.M)]
     head, fence, _ = index.rpartition("```")
-    write_pages(source, {"index.md": head + "".join(f"{name}\n" for name in missing) + fence + "\n"}, remove=False)
+    write_pages(source, {"index.md": head + "".join(f"{name}\n" for name in missing) + fence + "\n", "README.md": README}, False)
 
 
 def write_pages(folder, pages, remove=True):
