@@ -1,4 +1,4 @@
-// The three implementations, for tests that run over all of them. Without a GPU the cuda ones skip, and say so.
+// The three backends, for tests that run with each. Without a GPU, tests of cuda are skipped and say why.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 
 namespace smallbatch {
 
-/// How GoogleTest shows a backend.
+/// Prints a backend in the messages of GoogleTest.
 inline void PrintTo(BackendKind kind, std::ostream* out) { *out << backend_name({kind}); }
 
 }  // namespace smallbatch
@@ -36,8 +36,8 @@ inline std::string backend_test_name(const ::testing::TestParamInfo<BackendKind>
   return "unknown";
 }
 
-/// What SMALLBATCH_INSTRUCTION_SET names; without it the best. The tests of a room run once with each (CMakeLists.txt):
-/// with the best without a name, and with the others by theirs.
+/// Returns the instruction set that SMALLBATCH_INSTRUCTION_SET names, or the best one if the variable is not set.
+/// CMakeLists.txt runs the tests of a room without the variable, and again with the name of each other set.
 inline InstructionSet instruction_set_under_test() {
   const char* const name = std::getenv("SMALLBATCH_INSTRUCTION_SET");
   if (name == nullptr) return InstructionSet::best;
@@ -49,13 +49,13 @@ inline Backend backend_under_test(BackendKind kind, unsigned threads = 0) {
   return {kind, 0, threads, instruction_set_under_test()};
 }
 
-/// The last one that this processor has.
+/// Returns the best instruction set of this processor.
 inline InstructionSet best_instruction_set() {
   if (processor_has_avx512()) return InstructionSet::avx512;
   return processor_has_avx2() ? InstructionSet::avx2 : InstructionSet::baseline;
 }
 
-/// Why a backend cannot run here, or need not; empty where it is to run.
+/// Returns why a backend cannot or need not run here. Returns an empty text if it must run.
 inline std::string why_absent(BackendKind kind) {
   if (kind != BackendKind::cuda)
     return instruction_set_under_test() == best_instruction_set()

@@ -1,4 +1,4 @@
-// Object headers of any bytes are looked through and left.
+// has_sound_attributes() returns for any bytes, base and address. It neither crashes nor hangs.
 #include "io/hdf5/attribute_messages.hpp"
 
 #include "tests/fuzz/memory_file.hpp"

@@ -1,5 +1,5 @@
-// What the process that asks HDF5 may send instead of the description of objects: it makes no sense, or it is what
-// would be sent of it again. The message is the file, too: chunks that are said to lie in it are read.
+// MessageReader gets any bytes instead of descriptions of objects. Either it throws Nonsense, or each object that it
+// returns can be sent and read again without a change. The bytes also serve as the file that holds the object's chunks.
 #include <functional>
 #include <string>
 
@@ -14,7 +14,7 @@ namespace {
 
 struct NothingLeft {};
 
-/// As few bytes at a time as a socket might give.
+/// Returns a function for MessageReader. It gives at most `piece` bytes a call, because a socket may give few.
 std::function<std::size_t(char*, std::size_t)> pieces_of(std::string_view bytes, std::size_t piece) {
   return [bytes, piece](char* to, std::size_t most) mutable {
     if (bytes.empty()) throw NothingLeft{};
@@ -33,7 +33,7 @@ std::string message_of(const StoredObject& object) {
   return message;
 }
 
-/// All of a small one.
+/// Reads all chunks of a small dataset. Skips larger datasets.
 void read_chunks(const StoredDataset& dataset, std::span<const std::uint8_t> file_bytes) {
   if (!dataset.chunks || dataset.info.type == ElementType::other) return;
   constexpr std::uint64_t most_bytes = 1 << 16;

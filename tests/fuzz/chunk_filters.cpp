@@ -1,5 +1,5 @@
-// A stored chunk becomes exactly the bytes that it should have, or what is wrong is told; zlib says the same of
-// deflate, and what is shuffled by the words of HDF5's documentation comes back.
+// undo_filters() makes exactly the expected number of bytes from a stored chunk, or says what is wrong. It accepts the
+// deflate streams that zlib accepts. It restores bytes that were shuffled as HDF5's documentation says.
 #include "io/hdf5/chunk_filters.hpp"
 
 #include <zlib.h>
@@ -23,7 +23,7 @@ bool is_stream_of(std::span<const std::uint8_t> stored, std::size_t expected) {
          taken == stored.size();
 }
 
-/// Byte k of all elements, for each k; what is left over follows.
+/// Returns byte 0 of every element, then byte 1 of every element, and so on. Bytes after the last whole element follow.
 AlignedVector<unsigned char> shuffled(std::span<const std::uint8_t> bytes, std::size_t element_bytes) {
   const std::size_t elements = bytes.size() / element_bytes;
   AlignedVector<unsigned char> planes;

@@ -1,4 +1,4 @@
-// A call, a word on each line, is understood, or refused as a call with a sentence.
+// The input is a command line with one word per line. It is parsed, or refused by Error(usage) with a sentence.
 #include <cmath>
 #include <sstream>
 #include <vector>

@@ -1,5 +1,5 @@
-// The corpus of a target, and a few thousand mutations of it, the same ones each time. What libFuzzer makes of it takes
-// minutes and clang (CONTRIBUTING.md); this is part of every run of the suite.
+// Calls a fuzz target with its corpus and with 3000 mutations of the corpus, the same ones each time. This test is part
+// of every run of the suite. libFuzzer searches further, but it needs minutes and clang (CONTRIBUTING.md).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ struct CorpusInput {
   Bytes bytes;
 };
 
-/// That of the target whose name this program has, in the order of their names.
+/// Reads the corpus of this program's target, sorted by name. The target's name is part of the program's name.
 std::vector<CorpusInput> read_corpus() {
   const std::string program = program_invocation_short_name;
   const auto folder =
@@ -39,7 +39,8 @@ std::vector<CorpusInput> read_corpus() {
   return inputs;
 }
 
-/// Which does the same everywhere, as the standard's distributions need not.
+/// Random mutations of a corpus, the same ones on every machine. Distributions of the standard library are not used,
+/// because they may differ between libraries.
 class Mutations {
  public:
   explicit Mutations(const std::vector<CorpusInput>& corpus) : corpus_(corpus) {}
@@ -72,7 +73,7 @@ class Mutations {
         bytes.insert(here, again.begin(), again.end());
         break;
       }
-      case 4: {  // sizes that nothing has
+      case 4: {  // extreme numbers where a size may be
         constexpr std::array<std::uint64_t, 6> numbers{0, 1, 0x7fffffff, 0xffffffff, INT64_MAX, UINT64_MAX};
         const std::uint64_t number = numbers.at(below(numbers.size()));
         const std::size_t size = std::min<std::size_t>(bytes.size() - at, std::size_t{1} << below(4));

@@ -1,4 +1,4 @@
-// A file that has a name and no place on a disk, for what reads files.
+// A file in memory that has a path, for functions that read files.
 #pragma once
 
 #include <sys/mman.h>

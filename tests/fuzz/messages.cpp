@@ -1,4 +1,4 @@
-// What a rank is told by another: it is understood, or is not what ranks say, which the decoder's own exceptions tell.
+// Any bytes may come instead of another rank's message. They are decoded, or the JSON library throws its exception.
 #include "app/run/messages.hpp"
 
 #include <cmath>
@@ -13,7 +13,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// Ranks are of one program, and what they count adds up; that no sum leaves its range is not asked of the decoder.
+/// Returns whether every number is small enough that sums stay in range. The decoder does not check this, because ranks
+/// run the same program and their counts are small.
 bool counts_add_up(const Json& json) {
   constexpr double most = 1e12;
   if (json.is_structured()) return std::ranges::all_of(json, counts_add_up);

@@ -1,4 +1,5 @@
-// Numbers of any bits become what long double, which has all bits of each, says.
+// Numbers of any bits are converted, and compared with conversions from long double. A long double holds every value of
+// each type exactly.
 #include "io/hdf5/number_conversion.hpp"
 
 #include <bit>

@@ -1,4 +1,5 @@
-// The text of an option, chosen by the first byte, is what its parser says, or refused as one of the call.
+// The first byte of the input chooses an option, and the other bytes are its text. The parser returns a valid value, or
+// throws Error(usage).
 #include "app/cli/option_texts.hpp"
 
 #include <cmath>

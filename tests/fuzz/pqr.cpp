@@ -1,4 +1,4 @@
-// A PQR file is read, or refused in a sentence that names it and holds nothing that a terminal obeys.
+// A PQR file is read, or refused with a sentence. The sentence names the file, and a terminal obeys none of it.
 #include <cmath>
 
 #include "core/error.hpp"

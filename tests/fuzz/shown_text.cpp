@@ -1,4 +1,5 @@
-// Words of strangers become words that a terminal, a browser and a shell show or read back, and do not obey.
+// Text from strangers is changed so that a terminal and a browser show it and never obey it. A shell reads the quoted
+// text back unchanged.
 #include "app/cli/shell_text.hpp"
 #include "app/report/html.hpp"
 #include "core/visible_text.hpp"
@@ -21,7 +22,7 @@ bool is_without_markup(std::string_view text) {
   return true;
 }
 
-/// As bash reads a word: bare, in '...' with '\'' between, or in $'...' with \x1b, \' and two backslashes.
+/// Returns the word as bash reads it: bare, in '...' with '\'' between, or in $'...' with \x1b, \' and two backslashes.
 std::string read_by_shell(std::string_view word) {
   std::string text;
   if (word.starts_with("$'")) {

@@ -1,5 +1,5 @@
-// What every target of this folder has: the function that libFuzzer and corpus_test.cpp call with bytes, which takes
-// them apart, hands them to what reads such bytes, and throws Broken where that is not as its header says.
+// Every target of this folder defines LLVMFuzzerTestOneInput(). libFuzzer and corpus_test.cpp call it with bytes. It
+// passes the bytes to the tested functions, and throws Broken if a function breaks the promises of its header.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-/// Always 0.
+/// Returns 0, as libFuzzer requires.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t count);
 
 namespace smallbatch::testing {
@@ -24,7 +24,7 @@ inline void require(bool holds, const std::string& what) {
   if (!holds) throw Broken(what);
 }
 
-/// Numbers from the front of the bytes, as this machine has them; zeros where there are none left.
+/// Takes numbers from the front of the bytes, in this machine's byte order. Missing bytes are zeros.
 class Input {
  public:
   Input(const std::uint8_t* bytes, std::size_t count) : left_(bytes, count) {}
@@ -44,8 +44,8 @@ class Input {
   std::span<const std::uint8_t> left_;
 };
 
-/// Nothing in it that a terminal obeys: neither of ASCII, nor the bytes of what C1 and the marks of direction are in
-/// UTF-8.
+/// Returns whether the text has no characters that a terminal obeys. These are the control characters of ASCII and C1,
+/// and marks of direction, all in UTF-8. Only five of the marks and of the invisible characters are looked for.
 inline bool is_obeyed_nowhere(std::string_view text) {
   const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
   if (std::ranges::any_of(text, is_control)) return false;
