@@ -1,4 +1,7 @@
-"""examples/charge_equilibration gives the same results on a GPU as on the CPU. Its other test checks those of the CPU."""
+"""Checks that examples/charge_equilibration gives the same results on a GPU and on the CPU.
+
+charge_equilibration_test.py checks the results of the CPU.
+"""
 
 import csv
 import os

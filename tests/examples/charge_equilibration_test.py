@@ -58,7 +58,10 @@ def equilibrate(tmp_path):
 
 
 def record(name, atoms, bonds, charges=(), codes=None):
-    """Returns a V2000 record. atoms: (element, x, y, z); bonds: (first, second, order); charges: (atom, charge) for M  CHG."""
+    """Returns a V2000 record.
+
+    An atom is (element, x, y, z). A bond is (first, second, order). A charge is (atom, charge) for the line M  CHG.
+    """
     lines = [name, "", "", f"{len(atoms):3d}{len(bonds):3d}  0  0  0  0  0  0  0  0999 V2000"]
     for k, (element, x, y, z) in enumerate(atoms):
         lines.append(f"{x:10.4f}{y:10.4f}{z:10.4f} {element:<3s} 0{codes[k] if codes else 0:3d}" + "  0" * 10)
@@ -177,7 +180,7 @@ def test_maps_are_the_sums_of_their_charges(equilibrate):
         axes = [origin[k] + spacing[k] * np.arange(12) for k in range(3)]
         z, y, x = np.meshgrid(axes[2], axes[1], axes[0], indexing="ij")
         points = np.stack([x, y, z], axis=-1)
-        largest_distance = np.linalg.norm(11 * spacing)  # from the lattice's origin
+        largest_distance = np.linalg.norm(11 * spacing)  # of a lattice point from the origin of the lattice
         for step, (molecule, charge) in enumerate(zip(of_file(), result.charges)):
             position = molecule.GetConformer().GetPositions()
             position -= (position.min(axis=0) + position.max(axis=0)) / 2
@@ -198,7 +201,7 @@ def test_maps_are_the_sums_of_their_charges(equilibrate):
 
 
 def test_many_molecules_have_their_own_maps(equilibrate):
-    # There are more molecules than fit into memory at a time. Each molecule's atoms lie on a line of another length.
+    # There are more molecules than one block holds. Each molecule has two atoms at a different distance.
     distances = [round(1 + 0.0005 * k, 4) for k in range(2100)]
     result = equilibrate("".join(map(pair, distances)), "--points", 2)
     with h5py.File(result.maps) as file:
