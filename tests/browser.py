@@ -1,4 +1,4 @@
-"""Chromium without a window, told what to do through its DevTools protocol, over a pipe."""
+"""Drives Chromium without a window. The tests talk to it over a pipe, in its DevTools protocol."""
 
 import json
 import os
@@ -9,13 +9,13 @@ PROGRAM = next((path for name in ("chromium", "chromium-browser", "google-chrome
 
 
 class Browser:
-    """Opens pages, and remembers what they asked for and what was complained of."""
+    """Opens pages, and records their requests and complaints."""
 
     def __init__(self, folder):
         assert PROGRAM, "Chromium is missing: scripts/setup test installs it"
         to_browser, from_browser = os.pipe(), os.pipe()
 
-        def take_pipes():  # it reads 3 and writes 4
+        def take_pipes():  # Chromium reads from descriptor 3 and writes to 4
             read, write = os.dup(to_browser[0]), os.dup(from_browser[1])
             os.dup2(read, 3)
             os.dup2(write, 4)
@@ -63,7 +63,7 @@ class Browser:
             self.events.append(answer)
 
     def open(self, path, width, scheme):
-        """Loads a page as wide as that, on a screen that is "light" or "dark"."""
+        """Loads a page. `width` is in pixels, and `scheme` is "light" or "dark"."""
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=width < 600)
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
         self.events = []
@@ -77,11 +77,11 @@ class Browser:
         return found["result"].get("value")
 
     def complaints(self):
-        """Of the console, and of what could not be loaded."""
+        """Returns the messages of the console, the exceptions, and the requests that failed."""
         kinds = ("Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded", "Network.loadingFailed")
         return [event for event in self.events if event.get("method") in kinds]
 
     def requests(self):
-        """The addresses that were asked for; of pictures that are in the page their begin."""
+        """Returns the first 40 characters of each requested address. Addresses of embedded pictures are long."""
         return [event["params"]["request"]["url"][:40] for event in self.events
                 if event.get("method") == "Network.requestWillBeSent"]

@@ -1,12 +1,16 @@
-"""What a command takes by itself. A process counts as its own the memory of the one that started it, which tests that ran before
-may have made large: so a small one starts it."""
+"""Measures the memory and the waits of a command.
+
+The reported peak memory of a process also counts the memory of its parent. Earlier tests may have made this process
+large, so a small process starts the command.
+"""
 
 import collections
 import json
 import subprocess
 import sys
 
-Measured = collections.namedtuple("Measured", "bytes waits")  # the largest process; how often one of its threads waited
+# Peak memory of the largest process; number of waits of all threads.
+Measured = collections.namedtuple("Measured", "bytes waits")
 
 STARTER = """import json, os, sys
 nowhere = [(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]
@@ -15,7 +19,7 @@ print(json.dumps([os.waitstatus_to_exitcode(status), used.ru_maxrss << 10, used.
 
 
 def measured(*words, **options):
-    """Of a command that succeeds; `options` are those of subprocess.run()."""
+    """Runs a command, which must succeed, and returns what it used. `options` go to subprocess.run()."""
     words = [sys.executable, "-I", "-S", "-c", STARTER, *map(str, words)]
     done = subprocess.run(words, capture_output=True, text=True, check=True, **options)
     code, size, waits = json.loads(done.stdout)

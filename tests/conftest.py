@@ -1,4 +1,4 @@
-"""The built command, for tests that use it as a user would, and how long the random files go on."""
+"""Fixtures that run the built command as a user would, and options for the length of random tests."""
 
 import os
 import signal
@@ -19,7 +19,10 @@ def pytest_addoption(parser):
 
 
 def pytest_configure():
-    """A shell ignores SIGINT for what it runs in the background, nohup SIGHUP, and commands inherit that."""
+    """Restores signals that the caller ignores. Otherwise, the tested commands would ignore them, too.
+
+    A shell ignores SIGINT for background jobs. nohup ignores SIGHUP.
+    """
     heeded = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL, signal.SIGHUP: signal.SIG_DFL,
               signal.SIGXCPU: signal.SIG_DFL}
     for number, handler in heeded.items():
@@ -33,7 +36,7 @@ class Command:
         self.folder = folder
 
     def __call__(self, *arguments, expect=0, **options):
-        """Runs `smallbatch arguments` in the test's own folder and checks the exit code; None allows any."""
+        """Runs `smallbatch arguments` in the test's own folder and checks the exit code. `expect=None` allows any."""
         done = subprocess.run(
             [self.program, *map(str, arguments)], cwd=self.folder, capture_output=True, text=True, timeout=300, **options
         )
@@ -44,7 +47,7 @@ class Command:
 
 @pytest.fixture(scope="session")
 def smallbatch_program():
-    """Makes the command of a folder."""
+    """Returns a function that makes the command for a folder."""
     program = os.environ.get("SMALLBATCH_BIN", ROOT / "build" / "bin" / "smallbatch")
     return lambda folder: Command(Path(program).resolve(), folder)
 

@@ -1,8 +1,8 @@
-"""The pages that show commands with their output: each command works, and prints what the page says.
+"""Checks the pages that show commands with their output. Each command works, and prints what the page says.
+
+This command runs the blocks of the pages and writes the output into the pages:
 
     python -m tests.docs_test PROGRAM PACKAGE [PAGE ...]
-
-runs the blocks of the pages and writes the output of today into them.
 """
 
 import os
@@ -19,24 +19,28 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGES = [path.relative_to(ROOT).as_posix() for path in
          [ROOT / "docs" / "start.md", ROOT / "docs" / "exit-codes.md", *sorted((ROOT / "docs" / "how-to").glob("*.md"))]]
 BLOCK = re.compile(r"^```(sh|console|python|text)\n(.*?)^```\n", re.M | re.S)
-# Preparation that a test cannot repeat.
+# Commands that prepare the machine. A test does not repeat them.
 PREPARATION = ("scripts/demo", "export PATH=", "pip install")
 # Programs that the test environment may lack.
 OTHERS = ("mpirun", "snakemake")
-# Numbers, with the words that go with them, and what differs between machines.
+# A number with its unit.
 NUMBER = re.compile(r"[-+]?\d[\d.,:]*(?:e[-+]?\d+)?(?: (?:thousand|million|billion|trillion))?(?: ?(?:us|ms|s|min|k?B|MB|GB)(?:/s)?\b)?")
-# A slow machine prints how far it is.
+# A progress line. Only a slow machine prints progress.
 PROGRESS = re.compile(r"^[\d:]+ info .* % .*\n", re.M)
+# The name of an instruction set, which differs between machines.
 MACHINE = re.compile(r"avx\w+|baseline")
 
 
 def shape(line):
-    """A line without its numbers."""
+    """Returns the line with "#" in place of numbers and instruction sets."""
     return re.sub(r"\s+", " ", NUMBER.sub("#", MACHINE.sub("#", line))).strip()
 
 
 def differences(expected, actual):
-    """The lines of `expected` that `actual` lacks at their place. A line "..." stands for any lines."""
+    """Returns the lines of `expected` that `actual` lacks at their place, and the lines that only `actual` has.
+
+    A line "..." in `expected` stands for any lines.
+    """
     lines, found, anything = [shape(line) for line in actual.splitlines()], [], False
     for line in expected.splitlines():
         if line.strip() == "...":
@@ -72,19 +76,22 @@ class Runner:
         return PROGRESS.sub("", done.stdout)
 
     def python(self, code):
-        """Runs a block by itself. "# name" in its first line makes it a file of that name, which commands read."""
+        """Runs a block and returns its output.
+
+        A block with "# name" in its first line is only written to a file of that name, for a later command.
+        """
         name = re.match(r"# (\w+(?:\.py)?)\n", code)
         (self.folder / (name[1] if name else "block.py")).write_text(code)
         return None if name else self.output([sys.executable, "block.py"])
 
 
 def console(text):
-    """[command, what it prints] of a block of commands with output."""
+    """Returns a pair (command, its output) for each command of a console block."""
     return [(command, printed) for command, printed in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", text, re.M)]
 
 
 def shortened(printed, actual):
-    """The output of today, with "..." where the page has it."""
+    """Returns the output `actual`, with "..." for the lines that the page leaves out."""
     before, dots, after = printed.partition("...\n")
     lines = actual.splitlines(keepends=True)
     if not dots:
@@ -93,8 +100,8 @@ def shortened(printed, actual):
 
 
 def run_page(text, runner, report):
-    """Runs a page. report(command, expected, actual) hears of each command whose output is shown. Gives the new text."""
-    last = [None]  # what the Python block above has printed
+    """Runs a page and returns its new text. Calls report(command, expected, actual) for each output on the page."""
+    last = [None]  # output of the Python block above
 
     def block(match):
         kind, body = match.groups()

@@ -1,4 +1,7 @@
-"""The house rules, read from the source: who may include whom, and which door each third party has."""
+"""Checks the house rules in the source.
+
+One rule says which rooms a room may include. Another rule says which files may include a third party: its door.
+"""
 
 import re
 import subprocess
@@ -17,16 +20,16 @@ MAY_INCLUDE = {
     "io": {"core", "io"},
     "app": {"core", "solvers", "physics", "io", "app"},
     "bench": {"core", "solvers", "physics", "bench"},
-    "python": set(),  # smallbatch.h, as users have it
+    "python": set(),  # includes <smallbatch.h>, as a user's program does
     "tests": set(ROOMS),
 }
-# The floors of a room, from below. A file includes those of its own floor and of lower ones. "" stands for what lies on
-# top of the folder: the program in app, public headers in io.
+# The floors of a room, from the lowest up. A file may include files of its own floor and of lower floors. The empty
+# name stands for files that lie directly in the room: the program in app, the public headers in io.
 FLOORS = {
     "app": ["cli", "judge", "report", "run", "commands", ""],
     "io": ["", "integrity", "hdf5", "interchange", "format", "picture"],
 }
-# Third party -> the files of the product that may include it (regular expressions of whole paths).
+# Headers of a third party -> the files that may include them. Both are regular expressions for whole paths.
 DOORS = {
     r"hdf5\.h": r"io/hdf5/.*|tests/io/.*",
     r"CLI/.*": r"app/cli/(options\.cpp|command_declaration\.[ch]pp)",
@@ -94,8 +97,8 @@ def test_arrows_between_floors_point_down():
 
 
 def test_wings_know_no_other_wing():
-    """The wings cpu, cuda and reference of a lane share what lies on top of the lane. A wing's files are included by the
-    wing itself, the list of backends, benchmarks and tests."""
+    """Wings share code only through the folder above them. A file of a wing may be included by the wing itself, by
+    backends.hpp, by benchmarks and by tests."""
     wings = 0
     for name, text in FILES:
         for _, target in includes(text):
@@ -120,7 +123,8 @@ def test_charges_and_correlations_know_nothing_of_each_other():
 
 @pytest.mark.parametrize("name,text", FILES, ids=[name for name, _ in FILES])
 def test_kernels_are_launched_in_cu_files_alone(name, text):
-    """... and in the launcher of element-wise functors, a template, which only they include."""
+    """The one exception is core/grid_stride.cuh, the launcher of element-wise functors. It is a template, and only .cu
+    and .cuh files include it."""
     code = re.sub(r"//[^\n]*", "", text)
     assert "<<<" not in code or name.endswith(".cu") or name == "core/grid_stride.cuh"
     assert name.endswith((".cu", ".cuh")) or ("\"", "core/grid_stride.cuh") not in includes(text)
@@ -144,7 +148,8 @@ def test_no_backend_is_chosen_by_the_preprocessor():
 
 
 def test_there_is_one_namespace():
-    """smallbatch, of all rooms; smallbatch::testing, of tests; and those without a name, of one translation unit."""
+    """All rooms use namespace smallbatch, and tests may use smallbatch::testing. Code of one translation unit is in an
+    unnamed namespace."""
     for name, text in FILES:
         allowed = {"smallbatch", ""} | ({"smallbatch::testing"} if name.startswith("tests/") else set())
         found = re.findall(r"^[ \t]*(?:inline[ \t]+)?namespace\b(?! \w+ =)[ \t]*([\w:]*)", text, re.M)
@@ -153,7 +158,7 @@ def test_there_is_one_namespace():
 
 
 def test_a_type_of_the_product_has_one_definition():
-    # Two of one name with external linkage, though in different files, are one to the linker.
+    # The linker does not tell types with the same name apart, and mixes up their functions.
     places = {}
     for name, text in FILES:
         if name.startswith("tests/") or not name.endswith((".hpp", ".cuh")):
@@ -165,7 +170,7 @@ def test_a_type_of_the_product_has_one_definition():
     assert not {name: files for name, files in places.items() if len(files) > 1}
 
 
-# Tests in C++ of no one file, and what they are of instead.
+# C++ tests that do not belong to a single file, and the subject of each.
 THEMES = {
     "tests/fuzz/corpus_test.cpp": "what reads strangers' bytes and texts, wherever it is",
     "tests/io/changed_input_test.cpp": "both readers, of files that change under them",
@@ -186,7 +191,8 @@ THEMES = {
 
 
 def test_tests_mirror_the_rooms():
-    """tests/<room>/[<wing>/]<file>_test.cpp or <file>_<theme>_test.cpp is of <room>/[<wing>/]<file>.*"""
+    """A test lies where the tested file lies. tests/<room>/[<wing>/]<file>_test.cpp and <file>_<theme>_test.cpp test
+    <room>/[<wing>/]<file>.*"""
     mirrored, others = 0, set()
     for path in sorted((ROOT / "tests").rglob("*_test.cpp")):
         name, place = path.stem.removesuffix("_test"), path.parent.relative_to(ROOT / "tests")
@@ -212,7 +218,8 @@ def test_long_files_say_why(path):
 
 
 def test_code_is_formatted():
-    program = Path(sys.executable).parent / "clang-format"  # of tests/requirements.txt: versions differ in their taste
+    # tests/requirements.txt pins the version, because versions format differently.
+    program = Path(sys.executable).parent / "clang-format"
     if not program.exists():
         pytest.skip("this Python's environment has no clang-format")
     done = subprocess.run([program, "--dry-run", "-Werror", *[ROOT / name for name, _ in FILES]],

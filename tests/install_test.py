@@ -1,4 +1,4 @@
-"""An installation in an empty prefix is linked from empty folders: by every example, and by projects as users have them."""
+"""Installs into empty prefixes, and builds the examples and projects like those of users with the installation."""
 
 import json
 import os
@@ -16,8 +16,8 @@ WITH_CUDA = "SMALLBATCH_NVCC" in os.environ
 KINDS = ["static", "shared"]
 ROOMS = ["core", "solvers", "physics", "io"]
 
-# Every folder of examples/ with a CMakeLists.txt is a project that finds smallbatch. It builds, and ctest runs its
-# programs. This table names what a folder needs in addition.
+# Every folder of examples/ with a CMakeLists.txt is a project that finds smallbatch. It must build, and ctest runs its
+# programs. NEEDS_CUDA lists the examples that need CUDA.
 NEEDS_CUDA = {"cuda"}
 EXAMPLES = sorted(path.parent.name for path in (ROOT / "examples").glob("*/CMakeLists.txt"))
 
@@ -49,7 +49,7 @@ def library_folder(prefix):
 
 
 def project(folder, cmake, **files):
-    """Writes a project. In names of files "_dot_" stands for "." and "_in_" for "/"."""
+    """Writes a project. "_dot_" in the name of a file stands for ".", and "_in_" for "/"."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "CMakeLists.txt").write_text(cmake)
     for name, text in files.items():
@@ -125,7 +125,7 @@ target_link_libraries(p PRIVATE smallbatch::solvers)
 
 
 def test_the_python_package_is_built_on_what_is_installed(prefixes, tmp_path):
-    """pip builds it into an empty folder, and takes no library from the repository."""
+    """pip builds the package into an empty folder. It takes no library from the repository."""
     pytest.importorskip("scikit_build_core")
     package = tmp_path / "package"
     said = call(sys.executable, "-m", "pip", "install", "--verbose", "--no-build-isolation", "--no-deps", "--no-index",
@@ -150,7 +150,7 @@ def test_everything_is_installed_at_once(tmp_path):
 
 
 def test_nothing_installed_names_this_machine(prefixes):
-    """An installation can be moved: no text file has a path of the build or of the source."""
+    """No text file of an installation has a path of the build or of the source, so an installation can be moved."""
     texts = 0
     for prefix in prefixes.values():
         for path in [*prefix.rglob("*.cmake"), *prefix.rglob("*.pc"), *prefix.rglob("*.h*"), *prefix.rglob("*.cuh")]:
@@ -168,7 +168,7 @@ def test_a_prefix_can_be_moved(prefixes, tmp_path):
 
 
 def test_both_kinds_in_one_prefix(prefixes, tmp_path):
-    """find_package() takes shared libraries, unless the static ones are asked for."""
+    """find_package() takes the shared libraries unless the project asks for the static ones."""
     for kind in KINDS:
         shutil.copytree(prefixes[kind], tmp_path / "prefix", symlinks=True, dirs_exist_ok=True)
     for static in ["OFF", "ON"]:
@@ -180,7 +180,7 @@ def test_both_kinds_in_one_prefix(prefixes, tmp_path):
 
 
 def test_a_header_of_the_users_own_is_not_ours(prefix, tmp_path):
-    """The project has its own core/error.hpp, hides its symbols, and has warnings that our headers must not cause."""
+    """The project has its own core/error.hpp, and hides its symbols."""
     project(
         tmp_path / "p",
         """cmake_minimum_required(VERSION 3.22)
@@ -261,7 +261,7 @@ endif()
 
 
 def test_solvers_need_no_files_libraries(prefixes, tmp_path):
-    """For solvers and physics, find_package() looks only for threads, and for CUDA if it was built in."""
+    """find_package() of solvers and physics looks only for threads, and for CUDA if the build has it."""
     done = configure(ROOT / "examples" / "cpp", tmp_path / "b", prefixes["static"])
     found = set(re.findall(r"Found (\w+)", done.stdout)) - {"Threads", "CUDAToolkit"}
     assert not found
@@ -269,7 +269,7 @@ def test_solvers_need_no_files_libraries(prefixes, tmp_path):
 
 
 def test_kernels_are_compiled_where_a_gpu_is_seen(tmp_path):
-    """nvcc without a GPU is not enough for AUTO. One line says what was chosen."""
+    """SMALLBATCH_CUDA=AUTO needs nvcc and a GPU. If nvcc is there without a GPU, one line says what was chosen."""
     project(tmp_path / "p", "cmake_minimum_required(VERSION 3.22)\nproject(p LANGUAGES C CXX)\nadd_subdirectory(smallbatch)\n")
     (tmp_path / "p" / "smallbatch").symlink_to(ROOT)
     for name, status in [("nvcc", 0), ("nvidia-smi", 9)]:
@@ -286,7 +286,7 @@ def test_kernels_are_compiled_where_a_gpu_is_seen(tmp_path):
 
 
 def test_a_project_that_contains_this_one(tmp_path):
-    """add_subdirectory(), which FetchContent calls, gives only libraries. No setting leaks into the project."""
+    """add_subdirectory() adds only libraries and leaks no setting into the project. FetchContent calls it, too."""
     inner = tmp_path / "p" / "smallbatch"
     project(
         tmp_path / "p",
@@ -337,7 +337,7 @@ int main() { return smallbatch::length_unit_in_angstrom("nm") == 10 ? 0 : 1; }
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("page,package", [("c.md", "smallbatch"), ("fortran.md", "smallbatch-fortran")])
 def test_programs_of_pages_print_what_they_say(page, package, kind, prefixes, tmp_path):
-    """Each program is compiled by the page's own line with pkg-config."""
+    """The command with pkg-config on each page compiles the program of the page."""
     text = (ROOT / "docs" / page).read_text()
     language, program, printed = re.search(r"```(c|fortran)\n(.*?)```\n\nIt prints:\n\n```\n(.*?)```", text, re.S).groups()
     command = re.search(rf"^(\w.*pkg-config .* {package}\))$", text, re.M)[1]
@@ -355,13 +355,12 @@ def test_programs_of_pages_print_what_they_say(page, package, kind, prefixes, tm
 
 @pytest.mark.parametrize("room,file", [(room, f"libsmallbatch_{room}.so") for room in ROOMS] + [("c", "libsmallbatch.so")])
 def test_shared_libraries_show_nothing_but_their_own(room, file, prefixes):
-    """In namespace smallbatch they export only names that a public header declares or that another room needs."""
+    """A shared library exports only names of smallbatch, and no parts of a backend."""
     library = library_folder(prefixes["shared"]) / file
     assert library.is_symlink() and (library.parent / os.readlink(library)).name == f"{file}.0.2"
     names = re.findall(r" [A-Z] (\S+)", call("nm", "--dynamic", "--defined-only", library).stdout)
     assert names
     assert not [name for name in names if not re.match(r"_Z(T[ISV])?NK?10smallbatch|smallbatch_", name)]
-    # Parts of a backend stay hidden.
     assert not [name for name in names if re.search(r"ldlt|lanes|make_\w*(cpu|cuda|reference)|Hdf5|png_", name)]
     needed = call("readelf", "--dynamic", library).stdout
     assert f"soname: [{file}.0.2]" in needed

@@ -1,4 +1,7 @@
-"""Small dense systems in 80 bits, for tests that want an opinion of their own. NumPy alone, and nothing clever."""
+"""Factors, inverses and residuals of small dense matrices in long double (80 bits).
+
+Tests compare the results of the product with these. The code is simple, and uses only NumPy.
+"""
 
 import numpy as np
 
@@ -6,7 +9,10 @@ L = np.longdouble
 
 
 def ldlt(a):
-    """A = L D L^T in the order of the rows: unit lower L, d, and the first k, from 1, of a d_k that is not positive, or 0."""
+    """Factors A = L D L^T without exchanging rows. Returns (L, d, k), where L is unit lower triangular.
+
+    The factorization ends at the first d_k that is not positive. k counts from 1, and is 0 if all d_k are positive.
+    """
     n = len(a)
     s, lower, d = a.astype(L).copy(), np.eye(n, dtype=L), np.zeros(n, L)
     for k in range(n):
@@ -19,7 +25,7 @@ def ldlt(a):
 
 
 def inverse_of_lower(lower):
-    """Of a unit lower triangle."""
+    """Returns the inverse of a unit lower triangular matrix."""
     n = len(lower)
     inverse = np.eye(n, dtype=L)
     for k in range(n):
@@ -38,14 +44,17 @@ def _two_sum(a, b):
 
 
 def _halves(a):
-    """Of numbers with 53 bits: two of 26 and 27, so that products of halves have no rounding."""
+    """Splits numbers of 53 bits into parts of 26 and 27 bits. Products of two parts are exact."""
     c = a * (L(2) ** 38 + 1)
     high = c - (c - a)
     return high, a - high
 
 
 def residual(a, x, b):
-    """b - A x for x and b (n, columns) with sums in pairs of long doubles; A, x and b have at most 53 bits."""
+    """Returns b - A x for x and b of shape (n, columns). Elements of A, x and b have at most 53 bits.
+
+    Each sum is kept in two long doubles: the rounded sum, and the sum of the rounding errors.
+    """
     total, rest = b.astype(L).copy(), np.zeros(b.shape, L)
     a_halves, x_halves = _halves(a.astype(L)), _halves(x.astype(L))
     for j in range(len(a)):

@@ -1,4 +1,4 @@
-"""Recipes of packages agree with the build: on its version, its options, and its requirements."""
+"""Checks that the recipes of packages have the version, the options and the requirements of the build."""
 
 import ast
 import os
@@ -51,7 +51,7 @@ def test_what_is_looked_for_without_root_is_what_is_installed_with():
 
 
 def test_what_is_missing_is_named(tmp_path):
-    """If only the programs of a shell can be found, every other one is named with its package."""
+    """If only a shell can be found, `scripts/setup --check` names the missing programs and their packages."""
     for name in ["bash", "dirname", "env"]:
         (tmp_path / name).symlink_to(shutil.which(name))
     done = subprocess.run([ROOT / "scripts" / "setup", "--check", "--prefix", tmp_path / "nowhere"], env={"PATH": str(tmp_path)},

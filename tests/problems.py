@@ -1,4 +1,4 @@
-"""Problem files for the tests, written with h5py alone, as io/FORMAT.md describes them."""
+"""Writes problem files for the tests as io/FORMAT.md describes them. Uses h5py, and no code of the product."""
 
 import contextlib
 
@@ -7,7 +7,7 @@ import numpy as np
 
 
 def spd(rng, batch, n, dtype):
-    """Well-conditioned symmetric positive definite matrices, exactly symmetric."""
+    """Returns well-conditioned symmetric positive definite matrices. They are exactly symmetric."""
     g = rng.uniform(-1, 1, (batch, n, n))
     a = (g @ g.transpose(0, 2, 1) / n + np.eye(n)).astype(dtype)
     return np.tril(a) + np.tril(a, -1).transpose(0, 2, 1)
@@ -24,13 +24,16 @@ def packed_upper(a):
 
 
 def numbers_of(group):
-    """The names of a result set's datasets but for those that only say what axes are called."""
+    """Returns the names of a result set's datasets, without the dimension scales that only name axes."""
     return {name for name, item in group.items() if item.attrs.get("CLASS") != b"DIMENSION_SCALE"}
 
 
 @contextlib.contextmanager
 def results_to_change(path):
-    """A result file, to be changed as one of format 1.6 can be: from 1.7 on checksums tell of every byte."""
+    """Opens a result file for changes, after making it a file of format 1.6.
+
+    Files of format 1.7 and later have checksums, so the product would notice every changed byte.
+    """
     with h5py.File(path, "r+") as file:
         if "checksums" in file:
             del file["checksums"]
@@ -46,7 +49,10 @@ def open_problem_file(path):
 
 def add_solve(file, name="systems", batch=5, n=8, dtype=np.float32, nrhs=None, store_packed=False, seed=1,
               lower=False):
-    """A set with a chosen solution; returns (A, b, x). With `lower` the strict upper triangles are NaN."""
+    """Adds a set with a chosen solution and returns (A, b, x). With `lower`, the strict upper triangles are NaN.
+
+    `nrhs` may also be "inverse" or "log_determinant". Then the set has no b, and b and x are None.
+    """
     rng = np.random.default_rng(seed)
     a = spd(rng, batch, n, dtype)
     group = file.create_group(f"solve/{name}")
@@ -93,7 +99,10 @@ def add_pair_energy(file, name="pairs", position=((0, 0, 0), (2, 0, 0)), charge=
 
 
 def add_correlation(file, name="array", signal=np.zeros((1, 1, 1), np.complex64), flag=None, **attributes):
-    """`signal`: (channel, time, input) of complex64 or, packed, of uint8; (channel, time, input, 2) of int8."""
+    """Adds a set. `signal` is (channel, time, input) of complex64 or uint8, or (channel, time, input, 2) of int8.
+
+    An element of uint8 holds two numbers of 4 bits.
+    """
     group = file.create_group(f"correlation/{name}")
     group["signal"] = signal
     if flag is not None:
@@ -106,7 +115,7 @@ def add_correlation(file, name="array", signal=np.zeros((1, 1, 1), np.complex64)
 
 
 def parts_of(signal):
-    """Real and imaginary parts of a stored signal: integers, or long doubles."""
+    """Returns the real and the imaginary part of a stored signal, as integers or long doubles."""
     if signal.dtype == np.int8:
         return signal[..., 0].astype(np.int64), signal[..., 1].astype(np.int64)
     if signal.dtype == np.uint8:
@@ -115,8 +124,10 @@ def parts_of(signal):
 
 
 def correlate(signal, flag=None, integrate=None):
-    """V as its two parts, w and sqrt(P_i P_j), each (integration, channel, baseline): integers exactly, floats in long
-    double. Samples that are flagged are zeros here, whatever they hold."""
+    """Returns Re V, Im V, w and sqrt(P_i P_j), each of shape (integration, channel, baseline).
+
+    V is exact for integers, and in long double for floats. Flagged samples count as zeros, whatever they hold.
+    """
     re, im = parts_of(signal)
     used = np.ones(re.shape, bool) if flag is None else np.asarray(flag) == 0
     re, im = np.where(used, re, 0), np.where(used, im, 0)
@@ -132,15 +143,15 @@ def correlate(signal, flag=None, integrate=None):
 
 
 def visibility_bound(weight, power):
-    """The stated bound of float32 sums."""
+    """Returns the error bound of float32 sums that physics/correlation.hpp states."""
     return (np.minimum(weight, 1024) + 32) * 2.0**-23 * power + weight * 2.0**-124
 
 
-VOLT = np.longdouble("14.39964547842567205853")  # one e at one angstrom
+VOLT = np.longdouble("14.39964547842567205853")  # potential of one e at a distance of one angstrom, in volts
 
 
 def distances(position, shape, origin, spacing):
-    """From each charge to every lattice point, (nz, ny, nx), in long double."""
+    """Yields for each charge its distances to all lattice points, (nz, ny, nx), in long double."""
     z, y, x = np.meshgrid(*(origin[a] + spacing[a] * np.arange(shape[a], dtype=np.longdouble) for a in (2, 1, 0)),
                           indexing="ij")
     for px, py, pz in position:
@@ -148,7 +159,7 @@ def distances(position, shape, origin, spacing):
 
 
 def direct_sum(position, charge, shape, origin, spacing):
-    """V at every lattice point in volts, (nz, ny, nx), in long double."""
+    """Returns V at every lattice point in volts, (nz, ny, nx), in long double."""
     v = np.zeros(shape[::-1], np.longdouble)
     for r, q in zip(distances(position, shape, origin, spacing), charge):
         v += q / r
@@ -156,7 +167,10 @@ def direct_sum(position, charge, shape, origin, spacing):
 
 
 def potential_bound(position, charge, shape, origin, spacing, u):
-    """The stated bound, f sum |q|/r (2 u + u L/r), L the largest extent of lattice and charges from the origin."""
+    """Returns the error bound that physics/potential.hpp states: f sum |q|/r (2 u + u L/r).
+
+    f is VOLT. L is the largest distance of a charge or a corner of the lattice from the lattice's origin.
+    """
     corners = np.concatenate([np.reshape(position, (-1, 3)) - origin, [(np.array(shape) - 1) * spacing]])
     extent = np.linalg.norm(corners, axis=1).max()
     bound = np.zeros(shape[::-1], np.longdouble)

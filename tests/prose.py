@@ -1,8 +1,8 @@
-"""The style of CONTRIBUTING.md, as far as a program can see it, over every comment, docstring and document.
+"""Checks the style of comments, docstrings and documents (CONTRIBUTING.md), as far as a program can.
+
+This command prints sentences that open with a forbidden word, and sentences of more than 25 words:
 
     python -m tests.prose [FILE or FOLDER ...]
-
-prints the sentences that open with a word they must not open with, and those of more than 25 words.
 """
 
 import ast
@@ -19,13 +19,17 @@ OPENINGS = re.compile(r"(Of|What|As in|The same|Who)\b(?!'s)")
 C_LIKE = {".h", ".hpp", ".cpp", ".cu", ".cuh", ".c"}
 HASH = {".cmake", ".yml", ".toml", ".sh", ""}
 C_TOKEN = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'', re.S)
-# A sentence ends at a full stop, question or exclamation mark before a blank and a capital, a digit, a quote or a mark of code.
+# A sentence ends at a full stop, a colon, a question mark or an exclamation mark. A blank must follow, and then a
+# capital, a digit or a mark of code. Quotes and brackets may stand before and after the blank.
 SENTENCE_END = re.compile(r'(?<!\be\.g)(?<!\bi\.e)(?<!\bcf)(?<!\bvs)(?<![A-Z])[.!?:]["\')*]*\s+(?=["\'(*`\\[]*[A-Z0-9`@\\])')
 WORD = re.compile(r"[A-Za-z][\w'-]*")
 
 
 def joined(lines):
-    """Lines of (number, text), put together to paragraphs: an empty line, a bullet or an indented line begins a new one."""
+    """Joins lines of (number, text) to paragraphs, and yields (number of the first line, text).
+
+    An empty line ends a paragraph. A bullet, a number with a full stop, or a Doxygen command begins one.
+    """
     paragraph, first = [], 0
     for number, text in lines:
         begins = re.match(r"\s*([-*+]|\d+\.)\s", text) or re.match(r"\s*[@\\]\w+", text)
@@ -41,8 +45,10 @@ def joined(lines):
 
 
 def blocks(comments):
-    """Comments of (line, column, text), one for each line: those of consecutive lines at one column are one text. A comment
-    behind code (`///<`) begins a text of its own."""
+    """Joins the comments of consecutive lines if they begin in one column, and yields their paragraphs.
+
+    Each element of `comments` is (line, column, text). A comment behind code (`///<`) begins a new paragraph.
+    """
     block = []
     for line, column, text in comments:
         if block and (line != block[-1][0] + 1 or column != block[0][1] or text.startswith("<")):
@@ -119,7 +125,7 @@ def sentences(paragraph):
 
 
 def faults(path):
-    """(line, what is wrong, the sentence) of a file."""
+    """Returns (line, what is wrong, the sentence) for each fault of a file."""
     found = []
     for line, paragraph in paragraphs(path):
         for sentence in sentences(paragraph):

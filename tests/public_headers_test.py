@@ -1,5 +1,5 @@
-"""The public headers: each can be included by itself by C++17 with every warning, shows what it declares, and documents
-it."""
+"""Checks each public header. It compiles by itself as C++17 without a warning. Its declarations are visible in shared
+libraries, and they are documented."""
 
 import os
 import re
@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BUILD = Path(os.environ.get("SMALLBATCH_BUILD", ROOT / "build"))
 INCLUDE = BUILD / "include"
 ROOMS = ["core", "solvers", "physics", "io"]
-NEEDS_NVCC = {"physics/pair_sum.cuh"}  # kernels
+NEEDS_NVCC = {"physics/pair_sum.cuh"}  # it has kernels
 
 
 def public_headers():
@@ -42,8 +42,8 @@ def test_public_headers_include_public_headers_alone(header):
 
 @pytest.mark.parametrize("header", HEADERS)
 def test_what_headers_declare_is_visible(header):
-    """In shared libraries, too: the namespace is between two marks. Function templates that are defined elsewhere need
-    one of their own, because g++ forgets it at their definition."""
+    """Two pragmas around the namespace make its declarations visible in shared libraries. A function template that is
+    defined elsewhere also needs an attribute, because g++ forgets the pragma at the definition."""
     text = (ROOT / header).read_text()
     assert text.count("\n#pragma GCC visibility push(default)\nnamespace smallbatch {\n") == 1
     assert text.endswith("}  // namespace smallbatch\n#pragma GCC visibility pop\n")
@@ -79,8 +79,8 @@ def test_headers_with_kernels_compile_as_cpp17(header, tmp_path):
     assert done.returncode == 0, done.stderr[:2000]
 
 
-# A reader of declarations, for headers that are formatted as the house formats them: a scope is what lies between braces
-# that begin at the end of a line, a declaration what begins a line in it. That is what the reader checks about itself.
+# undocumented() reads headers that clang-format has formatted. A brace at the end of a line opens a scope. Every line
+# in a scope begins or continues a declaration. The function fails if a scope stays open.
 SCOPE = re.compile(r"^(?:template <.*>\s+)?(namespace|struct|class|enum class|enum|union)\b(?: alignas\([^)]*\))?\s*(\w*)[^;={(]*\{$")
 NEEDS_NO_WORDS = re.compile(r"^(?:friend\b|static_assert|using value_type|using propagate_|public:|private:|\}|#|template <[^(]*>$"
                             r"|~|virtual ~|\w+\(\) = default|\w+\(\w+&& ?\w*\)|.*\boperator=\(|.*\boperator==|.*\boperator!="
@@ -88,11 +88,13 @@ NEEDS_NO_WORDS = re.compile(r"^(?:friend\b|static_assert|using value_type|using 
 
 
 def undocumented(text):
-    """Declarations at namespace scope and in public parts of classes that have a comment neither on one of their lines
-    nor directly above them. One above is of all declarations that follow without an empty line, and of members that it
-    names where it is a class's."""
-    scopes, found = [], []  # a scope: [kind, is it public?, the words of its comment]
-    above = ""  # the comment, perhaps with declarations of its own in between
+    """Returns the declarations without a comment, at namespace scope and in public parts of classes.
+
+    A comment may stand on a line of the declaration or directly above. A comment above covers all declarations up to
+    the next empty line. The comment of a class also covers the members that it names.
+    """
+    scopes, found = [], []  # each scope: [kind, whether it is public, words of its comment]
+    above = ""  # the comment since the last empty line
     lines = iter(text.splitlines())
     for line in lines:
         bare = line.strip()
@@ -109,7 +111,7 @@ def undocumented(text):
             scopes.pop()
             continue
         if NEEDS_NO_WORDS.match(bare):
-            # ... but its body, or its other lines, are to be read over.
+            # The body and the other lines of this declaration are skipped.
             if not bare.startswith(("template", "#")):
                 skip(bare, lines)
             continue
@@ -131,7 +133,7 @@ def undocumented(text):
 
 
 def skip(first, lines, is_enumerator=False):
-    """The whole declaration that begins with this line."""
+    """Returns the whole declaration that begins with line `first`. Takes its other lines from `lines`."""
     whole = first
     while True:
         code = re.sub(r'"[^"]*"', "", re.sub(r"//[^\n]*", "", whole)).rstrip()

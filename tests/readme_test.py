@@ -1,4 +1,4 @@
-"""Every command of the first pages works as printed, in the order printed, and every link leads somewhere."""
+"""Checks that every command of the first pages works, in the printed order, and that every link leads somewhere."""
 
 import os
 import re
@@ -14,7 +14,7 @@ DOCUMENTS = sorted(path.relative_to(ROOT).as_posix() for path in [
 
 
 def commands_of(document):
-    """Lines of ```sh blocks, and lines that begin with "$ " in ```console blocks."""
+    """Yields the commands: lines of ```sh blocks, and lines of ```console blocks that begin with "$ "."""
     for kind, block in re.findall(r"```(sh|console)\n(.*?)```", (ROOT / document).read_text(), re.S):
         for line in block.splitlines():
             line = line.split(" #")[0].strip()
@@ -24,7 +24,7 @@ def commands_of(document):
                 yield line[2:]
 
 
-# The first ones prepare the clone: scripts/test runs this very test, and the PATH is set below.
+# These commands prepare the clone. They are not repeated: scripts/test runs this very test, and the PATH is set below.
 PREPARATION = ["scripts/demo", "scripts/test", 'export PATH="$PWD/build/bin:$PATH"']
 
 
