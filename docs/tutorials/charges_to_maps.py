@@ -193,7 +193,8 @@ plt.show()
 # --------
 #
 # A surface needs a map in three dimensions. For many molecules or fine lattices a file is the right place, so we write
-# a problem file and run it. Each molecule gets its own box, at least 5 angstrom larger than the molecule on every side.
+# a problem file and run it. Each molecule gets its own box, at least 5 angstrom larger than the molecule on every side. The nitrogen atom of
+# ammonium lies on a lattice point, where V is infinite. The option ``--singular skip`` leaves its contribution out there.
 
 atomic_number = {"H": 1, "C": 6, "N": 7, "O": 8, "F": 9, "P": 15, "S": 16, "Cl": 17, "Br": 35}
 half = np.array([np.abs(x).max(axis=0) for x in turned]) + 5  # of each box, (molecule, 3)
@@ -215,7 +216,7 @@ def sh(command):
     print(subprocess.run(shlex.split(command), check=True, capture_output=True, text=True).stdout)
 
 
-sh("smallbatch run molecules.h5 -o maps.h5 --overwrite")
+sh("smallbatch run molecules.h5 -o maps.h5 --singular skip --overwrite")
 
 # %%
 # ``smallbatch.plot`` finds a molecule by its name, and takes the atoms from the problem file.
@@ -237,5 +238,5 @@ show(smallbatch.plot.surface_map("maps.h5", problem="caffeine", problems="molecu
 show(smallbatch.plot.slice_map("maps.h5", problem="caffeine", problems="molecules.h5", place=0, value_range="60 kT/e"))
 
 # %%
-# :doc:`/docs/how-to/molecular-viewers` shows the maps in VMD, PyMOL and ChimeraX.
-# :doc:`/examples/charge_equilibration/README` does all of this in C++, with everything in the memory of a GPU.
+# The page :doc:`/docs/how-to/molecular-viewers` shows the maps in VMD, PyMOL and ChimeraX. A C++ program with the same
+# steps is in :doc:`/examples/charge_equilibration/README`. It keeps everything in the memory of a GPU.

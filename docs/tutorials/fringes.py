@@ -41,7 +41,7 @@ def white(*shape):
 
 
 def wave(angle, power=1.0):
-    """What the antennas receive from a source, (channel, time, antenna)."""
+    """The signals that a source causes at the antennas, (channel, time, antenna)."""
     tau = spacing * np.sin(np.radians(angle)) / c
     turn = np.exp(2j * np.pi * frequency[:, None, None] * tau * i).astype("complex64")
     return np.float32(np.sqrt(power)) * white(len(frequency), samples, 1) * turn
@@ -64,8 +64,9 @@ print("signal", signal["one_source"].shape, signal["one_source"].dtype)
 # A problem file
 # --------------
 #
-# Each kind of sky is a set of its own. ``integrate`` asks for sums of 1024 samples, so there are two integrations.
-# ``mean`` divides the sums by the number of samples that counted. Frequencies and positions are copied to the results.
+# There are two skies, and each is a set. The attribute ``integrate`` asks for sums of 1024 samples, so there are two
+# integrations. The word ``mean`` divides each sum by the number of samples that counted. Frequencies and positions are
+# copied to the results.
 
 with h5py.File("signals.h5", "w") as file:
     file.attrs["smallbatch_format"] = np.array([1, 9], "int32")
@@ -89,8 +90,8 @@ sh("smallbatch run signals.h5 -o visibilities.h5 --overwrite")
 # The fringes
 # -----------
 #
-# A visibility is the correlation of two antennas, ``V_ij = sum_t x_i(t) conj(x_j(t))``. ``smallbatch.plot`` draws the
-# magnitude and the phase of all baselines (i, j). The phase turns with the frequency, and it turns faster the farther
+# A visibility is the correlation of two antennas, ``V_ij = sum_t x_i(t) conj(x_j(t))``. The module ``smallbatch.plot``
+# draws the magnitude and the phase of all baselines (i, j). The phase turns with the frequency, and it turns faster the farther
 # the antennas are apart.
 
 
@@ -110,8 +111,8 @@ show(smallbatch.plot.correlation("visibilities.h5", "one_source", order="length"
 # The phase of one source
 # -----------------------
 #
-# The phase of the signal at antenna i is ``2 pi f i tau``, so that of ``V_ij`` is ``2 pi f tau (i - j)``. The dots are
-# phases of the run. The lines are this formula with the true tau.
+# The signal at antenna i has the phase ``2 pi f i tau``. Therefore ``V_ij`` has the phase ``2 pi f tau (i - j)``. The
+# dots are phases of the run. The lines are this formula with the true tau.
 
 with h5py.File("visibilities.h5") as results:
     V = results["correlation/one_source/visibility"][0]  # the first integration: (channel, baseline)
@@ -179,10 +180,12 @@ plt.show()
 # Two sources
 # -----------
 #
-# The second set has another source, 20 degrees west, with half the power. The waves of both add up, and the
-# visibilities beat: ``V_ij`` is ``exp(2 pi i f tau_1 (i - j)) + exp(2 pi i f tau_2 (i - j)) / 2`` times the power of
-# the first. The magnitude is large where the phases of both agree, and small where they are opposed. One tau does not
-# explain such phases.
+# The second set has another source, 20 degrees west, with half the power. The visibilities of both sources add up:
+#
+# ``V_ij = exp(2 pi i f tau_1 (i - j)) + exp(2 pi i f tau_2 (i - j)) / 2``
+#
+# The unit is the power of the first source. The magnitude is large where the two phases agree, and small where they
+# are opposed. No single tau explains these phases.
 
 show(smallbatch.plot.correlation("visibilities.h5", "two_sources", order="length"))
 
@@ -190,6 +193,9 @@ show(smallbatch.plot.correlation("visibilities.h5", "two_sources", order="length
 # Larger jobs
 # -----------
 #
-# ``run`` reads a file of any size block by block. ``python -m smallbatch.plot visibilities.h5 --set two_sources -o
-# fringes.png`` draws the pictures without a script, and ``smallbatch export`` writes the visibilities as UVH5 for
-# imaging programs. ``smallbatch generate signal`` makes larger signals of this kind, for trials.
+# The command ``run`` reads a file of any size block by block. Pictures need no script:
+#
+# ``python -m smallbatch.plot visibilities.h5 --set two_sources -o fringes.png``
+#
+# The command ``smallbatch export`` writes the visibilities as UVH5 for imaging programs. With
+# ``smallbatch generate signal`` you make larger signals for trials.
