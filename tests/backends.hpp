@@ -1,4 +1,4 @@
-// The three backends, for tests that run with each. Without a GPU, tests of cuda are skipped and say why.
+// The three backends, for tests that run with each. Tests of cuda are skipped without a GPU, and say why.
 #pragma once
 
 #include <gtest/gtest.h>

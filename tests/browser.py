@@ -1,4 +1,4 @@
-"""Drives Chromium without a window. The tests talk to it over a pipe, in its DevTools protocol."""
+"""Drives Chromium without a window, through the DevTools protocol over a pipe."""
 
 import json
 import os

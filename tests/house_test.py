@@ -1,7 +1,4 @@
-"""Checks the house rules in the source.
-
-One rule says which rooms a room may include. Another rule says which files may include a third party: its door.
-"""
+"""Checks the house rules in the source: includes between rooms, doors of third parties, names, and format."""
 
 import re
 import subprocess
@@ -29,7 +26,7 @@ FLOORS = {
     "app": ["cli", "judge", "report", "run", "commands", ""],
     "io": ["", "integrity", "hdf5", "interchange", "format", "picture"],
 }
-# Headers of a third party -> the files that may include them. Both are regular expressions for whole paths.
+# Headers of a third party -> its door, the files that may include them. Both are regular expressions for whole paths.
 DOORS = {
     r"hdf5\.h": r"io/hdf5/.*|tests/io/.*",
     r"CLI/.*": r"app/cli/(options\.cpp|command_declaration\.[ch]pp)",

@@ -1,4 +1,4 @@
-"""Installs into empty prefixes, and builds the examples and projects like those of users with the installation."""
+"""Installs into empty prefixes. Then builds the examples, and projects like those of users, with the installation."""
 
 import json
 import os
@@ -337,7 +337,7 @@ int main() { return smallbatch::length_unit_in_angstrom("nm") == 10 ? 0 : 1; }
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("page,package", [("c.md", "smallbatch"), ("fortran.md", "smallbatch-fortran")])
 def test_programs_of_pages_print_what_they_say(page, package, kind, prefixes, tmp_path):
-    """The command with pkg-config on each page compiles the program of the page."""
+    """Each page's own pkg-config command compiles the page's program."""
     text = (ROOT / "docs" / page).read_text()
     language, program, printed = re.search(r"```(c|fortran)\n(.*?)```\n\nIt prints:\n\n```\n(.*?)```", text, re.S).groups()
     command = re.search(rf"^(\w.*pkg-config .* {package}\))$", text, re.M)[1]

@@ -1,6 +1,6 @@
-"""Factors, inverses and residuals of small dense matrices in long double (80 bits).
+"""Factorization, inverse and residual of small dense matrices in long double (80 bits).
 
-Tests compare the results of the product with these. The code is simple, and uses only NumPy.
+Tests compare the product's results with these. The code is simple, and uses only NumPy.
 """
 
 import numpy as np
@@ -9,7 +9,7 @@ L = np.longdouble
 
 
 def ldlt(a):
-    """Factors A = L D L^T without exchanging rows. Returns (L, d, k), where L is unit lower triangular.
+    """Factorizes A = L D L^T without exchanging rows. Returns (L, d, k), where L is unit lower triangular.
 
     The factorization ends at the first d_k that is not positive. k counts from 1, and is 0 if all d_k are positive.
     """

@@ -26,7 +26,7 @@ WORD = re.compile(r"[A-Za-z][\w'-]*")
 
 
 def joined(lines):
-    """Joins lines of (number, text) to paragraphs, and yields (number of the first line, text).
+    """Joins lines of (number, text) into paragraphs, and yields (number of the first line, text).
 
     An empty line ends a paragraph. A bullet, a number with a full stop, or a Doxygen command begins one.
     """

@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BUILD = Path(os.environ.get("SMALLBATCH_BUILD", ROOT / "build"))
 INCLUDE = BUILD / "include"
 ROOMS = ["core", "solvers", "physics", "io"]
-NEEDS_NVCC = {"physics/pair_sum.cuh"}  # it has kernels
+NEEDS_NVCC = {"physics/pair_sum.cuh"}  # has kernels
 
 
 def public_headers():

@@ -101,7 +101,7 @@ def test_charges_are_those_of_rdkit(equilibrate):
     assert len(charges) == len(molecules) > 50
     assert max(map(len, charges)) == 32
     for molecule, charge in zip(molecules, charges):
-        for atom in molecule.GetAtoms():  # RDKit's charges sum to -Q (its issue 2232)
+        for atom in molecule.GetAtoms():  # because RDKit's charges sum to -Q (issue 2232 of RDKit)
             atom.SetFormalCharge(-atom.GetFormalCharge())
         np.testing.assert_allclose(charge, rdMolDescriptors.CalcEEMcharges(molecule), rtol=0, atol=1e-13,
                                    err_msg=molecule.GetProp("_Name"))
@@ -187,7 +187,7 @@ def test_maps_are_the_sums_of_their_charges(equilibrate):
             distance = np.linalg.norm(points[..., None, :] - position, axis=-1)
             terms = VOLT * np.array(charge) / distance
             v = group["V"][step]
-            bound = np.abs(terms) * (2**-22 + 2**-23 * largest_distance / distance)  # physics/potential.hpp
+            bound = np.abs(terms) * (2**-22 + 2**-23 * largest_distance / distance)  # stated in physics/potential.hpp
             assert (np.abs(v - terms.sum(axis=-1)) <= bound.sum(axis=-1)).all()
             assert group["V_min"][step] == v.min() and group["V_max"][step] == v.max()
             reader.SetStep(step)

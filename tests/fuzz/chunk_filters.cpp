@@ -1,5 +1,5 @@
 // undo_filters() makes exactly the expected number of bytes from a stored chunk, or says what is wrong. It accepts the
-// deflate streams that zlib accepts. It restores bytes that were shuffled as HDF5's documentation says.
+// same deflate streams as zlib. It restores bytes that were shuffled as HDF5's documentation says.
 #include "io/hdf5/chunk_filters.hpp"
 
 #include <zlib.h>

@@ -1,5 +1,5 @@
-// Every target of this folder defines LLVMFuzzerTestOneInput(). libFuzzer and corpus_test.cpp call it with bytes. It
-// passes the bytes to the tested functions, and throws Broken if a function breaks the promises of its header.
+// Every target of this folder defines LLVMFuzzerTestOneInput(). libFuzzer and corpus_test.cpp call this function with
+// bytes. The target passes the bytes to the tested functions. It throws Broken if one breaks the promises of its header.
 #pragma once
 
 #include <algorithm>
@@ -44,8 +44,8 @@ class Input {
   std::span<const std::uint8_t> left_;
 };
 
-/// Returns whether the text has no characters that a terminal obeys. These are the control characters of ASCII and C1,
-/// and marks of direction, all in UTF-8. Only five of the marks and of the invisible characters are looked for.
+/// Returns whether the text has no control character of ASCII or C1, and none of five other characters that a terminal
+/// obeys. The five stand for all marks of direction and all invisible characters.
 inline bool is_obeyed_nowhere(std::string_view text) {
   const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
   if (std::ranges::any_of(text, is_control)) return false;
