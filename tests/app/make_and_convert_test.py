@@ -252,7 +252,7 @@ def test_import_of_visibilities_refuses_what_is_of_charges_or_samples(smallbatch
     for option in (("--group", "a"), ("--charges", "a.pqr"), ("--shape", 5), ("--spacing", 1), ("--origin", "0,0,0"),
                    ("--margin", 5), ("--lattice", "common"), ("--unit", "volt"), ("--unit", "kT/e", "--temperature", 300),
                    ("--targets", "charges"), ("--field",), ("--softening", 0), ("--cutoff", 0), ("--dielectric", 1)):
-        assert f"{option[0]} is" in smallbatch("import", "v.uvh5", "-o", "i.h5", *option, expect=2).stderr
+        assert f"{option[0]} applies to" in smallbatch("import", "v.uvh5", "-o", "i.h5", *option, expect=2).stderr
         assert not (tmp_path / "i.h5").exists()
     smallbatch("import", "v.uvh5", "-o", "i.h5")
     smallbatch("import", "v.uvh5", "-o", "j.h5", "--set", "molecules")  # another name of the set
@@ -264,7 +264,7 @@ def test_pictures_and_pages_refuse_options_that_would_do_nothing(smallbatch, tmp
     smallbatch("generate", "signal", "-o", "p.h5", "--channels", 2, "--inputs", 2, "--times", 8)
     smallbatch("run", "p.h5", "-o", "r.h5")
     for option in (("--axis", "z"), ("--slice", 0)):
-        assert f"{option[0]} is" in smallbatch("export", "r.h5", "-o", "v.png", *option, expect=2).stderr
+        assert f"{option[0]} applies to" in smallbatch("export", "r.h5", "-o", "v.png", *option, expect=2).stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["p.h5", "r.h5"]
     smallbatch("export", "r.h5", "-o", "v.png")
     smallbatch("report", "r.h5", "-o", "v.html")

@@ -130,7 +130,7 @@ def test_charges_of_a_topology_must_fit(smallbatch, tmp_path):
         (["bare.h5md", "--charges", "less.pqr"], 3, ["/particles/trajectory", "4 particles", "less.pqr has 3 charges"]),
         (["charged.h5md", "--charges", "topology.pqr"], 3, ["/observables/charge", "of its own", "topology.pqr"]),
         (["bare.h5md", "--charges", "none.pqr"], 4, ["none.pqr"]),
-        (["topology.pqr", "--charges", "topology.pqr"], 2, ["--charges", "topology.pqr is none"]),
+        (["topology.pqr", "--charges", "topology.pqr"], 2, ["--charges", "topology.pqr is not one"]),
     ]:
         done = smallbatch("import", *arguments, "-o", "p.h5", expect=code)
         assert all(word in done.stderr for word in says), done.stderr

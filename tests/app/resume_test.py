@@ -206,7 +206,7 @@ def test_with_nothing_to_resume_it_runs_and_with_all_of_it_there_it_says_so(smal
         done = smallbatch(*CALL, "--resume", *more, expect=code)
         assert "there is nothing to do" in done.stderr and json.loads(done.stdout)["was_complete"]
         assert summary(done.stdout) == whole[1]
-        assert f"{failed} failed, 0 disagree" in done.stderr
+        assert f"{failed} of its problems failed, 0 disagree" in done.stderr
     assert os.stat(tmp_path / "r.h5") == before
     # Results of another call are refused.
     refused = smallbatch(*CALL, "--resume", "--singular", "skip", expect=7).stderr
@@ -302,7 +302,7 @@ def test_two_runs_do_not_write_one_output(smallbatch, tmp_path, killer):
 def test_without_locks_each_run_has_a_file_of_its_own_and_no_journal(smallbatch, tmp_path, whole, killer):
     done = start(smallbatch, [*CALL, "--resume"], killer, NO_LOCKS=1)
     assert done.returncode == 1 and contents(tmp_path / "r.h5") == whole[0]
-    assert "cannot be gone on with (--resume): files cannot be locked where r.h5 is to be" in done.stderr
+    assert "--resume cannot continue it, because files in the folder of r.h5 cannot be locked" in done.stderr
     os.remove(tmp_path / "r.h5")
     for _ in range(2):
         assert start(smallbatch, [*CALL, "--resume"], killer, NO_LOCKS=1, KILL_AT=150).returncode == -signal.SIGKILL
@@ -362,7 +362,7 @@ def test_a_dry_run_says_of_what_is_there_what_the_run_does(smallbatch, tmp_path,
                 for path in [tmp_path, *tmp_path.iterdir()]}
 
     leave_half(smallbatch, killer)
-    assert "(--threads was 2, and is 1)" in both("--resume", expect=2, call=[word.replace("2", "1") for word in CALL])[1]
+    assert "(--threads was 2, and is now 1)" in both("--resume", expect=2, call=[word.replace("2", "1") for word in CALL])[1]
     with open(tmp_path / PART, "r+b") as other:
         fcntl.flock(other, fcntl.LOCK_SH)
         assert "another process is writing it" in both("--resume", expect=7)[1]

@@ -122,7 +122,7 @@ def test_flags_decide_and_nsamples_do_not(smallbatch, tmp_path, nsamples):
         assert (group["weight"][...] == expected).all()
     is_odd = not (nsamples > 0 and np.isfinite(nsamples))
     size = before.data_array.size
-    assert (f"{size} of the {size} visibilities of in.uvh5 are not flagged, and their nsamples" in done.stderr) == is_odd
+    assert (f"{size} of the {size} visibilities of in.uvh5 are not flagged, but their nsamples" in done.stderr) == is_odd
 
 
 @pytest.mark.parametrize("kind", ["i1", "u1", "<i2", ">i2", "<u2", "<i4", ">i8", "<u4", ">u8"])
@@ -246,7 +246,7 @@ def test_infinities_that_are_not_flagged_are_counted(smallbatch, tmp_path):
     with h5py.File(tmp_path / "in.uvh5", "a") as file:
         file["Data/visdata"][4, 1, 0] = np.inf
     done, after = there_and_back(smallbatch, tmp_path)
-    assert "1 of the 288 visibilities of in.uvh5 are not flagged, and not finite" in done.stderr
+    assert "1 of the 288 visibilities of in.uvh5 are not flagged, but not finite" in done.stderr
     assert after.flag_array.sum() == 1 and after.flag_array[4, 1, 0]
 
 
