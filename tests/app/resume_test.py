@@ -346,7 +346,7 @@ def test_a_journal_of_other_ranges_is_not_believed(smallbatch, tmp_path, whole, 
     assert ranges in found[1]
     found[1] = found[1].replace(ranges, b"franges\x82\x01")
     (tmp_path / JOURNAL).write_bytes(b"".join(map(record, found)))
-    assert "/solve/inverse: block 0 is not what its journal goes on with" in resume(smallbatch, whole).stderr
+    assert "/solve/inverse: block 0 does not follow in the journal" in resume(smallbatch, whole).stderr
 
 
 def test_a_dry_run_says_of_what_is_there_what_the_run_does(smallbatch, tmp_path, whole, killer):
@@ -385,7 +385,7 @@ def test_results_whose_folder_cannot_be_flushed_stand_and_are_told(smallbatch, t
     done = start(smallbatch, CALL, killer, NO_FOLDER_FLUSH=1)
     assert done.returncode == 7 and contents(tmp_path / "r.h5") == whole[0]
     told = json.loads(done.stdout)["error"]["message"]
-    assert "r.h5 is complete, but its folder could not be flushed" in told
+    assert "r.h5 is complete" in told and "its folder could not be flushed" in told
     assert "--resume" not in told and "--overwrite" not in told and told in done.stderr
     assert not {PART, JOURNAL} & set(os.listdir(tmp_path))
 
