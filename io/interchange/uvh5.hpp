@@ -1,8 +1,8 @@
 // Export and import of UVH5, the visibilities of pyuvdata (https://pyuvdata.readthedocs.io, memo "UVH5 file format").
 //
 // An input is a feed of an antenna. The signal of antenna 2 of a baseline is conjugated, and uvw points from antenna 1
-// to antenna 2. So V_ij belongs to antenna 1 = that of i and antenna 2 = that of j, without a change. The file stores
-// one integration after the other, each with the baselines in the order of the results.
+// to antenna 2. So V_ij is stored unchanged, with the antenna of i as antenna 1 and that of j as antenna 2. The file
+// stores one integration after the other, each with the baselines in the order of the results.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ class Hdf5Output;
 /// visibilities.
 ///
 /// Any other set gets what its labels say. Unknown values are assumed:
-///  - Two inputs at one place are feeds x and y of one antenna. Any other input is an antenna of its own.
+///  - Two inputs at one place are feeds x and y of one antenna. Any other input is a separate antenna.
 ///  - Inputs without positions stand in a row to the east, a metre apart.
 ///  - The telescope is at 0 N 0 E.
 ///  - The start is J2000.

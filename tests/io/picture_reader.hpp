@@ -80,8 +80,7 @@ inline std::map<Glyph, char> font() {
 /// Returns the words of at least `least` characters.
 inline std::vector<Word> words_of(const Picture& picture, std::size_t least) {
   static const std::map<Glyph, char> glyphs = font();
-  std::vector<unsigned> rows(
-      static_cast<std::size_t>(picture.width * picture.height));  // glyph row that ends at each pixel
+  std::vector<unsigned> rows(static_cast<std::size_t>(picture.width * picture.height));  // glyph rows ending here
   for (std::int64_t y = 0; y < picture.height; ++y) {
     unsigned row = 0;
     for (std::int64_t x = 0; x < picture.width; ++x) {
