@@ -1,5 +1,5 @@
-// The constructor finds which particle is in which place of each frame. read() takes numbers from these places. Both
-// are in one file, because read() relies on all that the constructor has checked.
+// The constructor finds which particle is in which place of each frame. read() takes numbers from these places. One
+// file, because read() relies on all that the constructor has checked.
 #include "io/interchange/h5md.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // Signals and visibilities are read from files that plain HDF5 calls wrote. They are written to files that plain HDF5
-// calls read. Both directions share a file, because they use the same sets.
+// calls read. One file, because both directions use the same sets.
 #include <gtest/gtest.h>
 
 #include <complex>
