@@ -1,5 +1,7 @@
-// Runs the ladders and prints their tables, which bench/collect.py puts into bench/RESULTS.md:
+// Runs the ladders and prints their tables. bench/collect.py puts them into bench/RESULTS.md:
+//
 //     smallbatch_bench [commit] [--only solve,calls] | bench/collect.py bench/RESULTS.md
+//
 // With --file p.h5 it prints instead how fast this machine reads that file, for bench/whole_runs.py.
 #include <algorithm>
 #include <cstdio>

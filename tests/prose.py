@@ -21,7 +21,7 @@ HASH = {".cmake", ".yml", ".toml", ".sh", ""}
 C_TOKEN = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'', re.S)
 # A sentence ends at a full stop, a colon, a question mark or an exclamation mark. A blank must follow, and then a
 # capital, a digit or a mark of code. Quotes and brackets may stand before and after the blank.
-SENTENCE_END = re.compile(r'(?<!\be\.g)(?<!\bi\.e)(?<!\bcf)(?<!\bvs)(?<![A-Z])[.!?:]["\')*]*\s+(?=["\'(*`\\[]*[A-Z0-9`@\\])')
+SENTENCE_END = re.compile(r'(?<!\be\.g)(?<!\bi\.e)(?<!\bcf)(?<!\bvs)(?<![A-Z])[.!?:]["\')*]*\s+(?=["\'(*`\\[]*([A-Z0-9`@\\]|\w+/))')
 WORD = re.compile(r"[A-Za-z][\w'-]*")
 
 
@@ -32,8 +32,11 @@ def joined(lines):
     """
     paragraph, first = [], 0
     for number, text in lines:
+        if text.startswith("     "):  # a formula or an example
+            text = ""
         begins = re.match(r"\s*([-*+]|\d+\.)\s", text) or re.match(r"\s*[@\\]\w+", text)
-        if (not text.strip() or begins) and paragraph:
+        is_table = re.search(r"\S {2,}\S", text)
+        if (not text.strip() or begins or is_table) and paragraph:
             yield first, " ".join(paragraph)
             paragraph = []
         if text.strip():
@@ -121,7 +124,7 @@ def paragraphs(path):
 
 def sentences(paragraph):
     plain = re.sub(r"`[^`]*`", "code", re.sub(r"\]\([^)]*\)", "]", paragraph))
-    return [part.strip() for part in SENTENCE_END.split(plain) if part.strip()]
+    return [part.strip() for part in SENTENCE_END.sub("\n", plain).split("\n") if part.strip()]
 
 
 def faults(path):

@@ -1,4 +1,4 @@
-// Blocks that several threads write, past HDF5, and HDF5 finds.
+// HDF5 finds the blocks that several threads wrote without HDF5.
 #include <gtest/gtest.h>
 #include <hdf5.h>
 

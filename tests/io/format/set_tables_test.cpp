@@ -20,7 +20,7 @@ namespace {
 
 using Row = std::vector<std::string>;
 
-/// What stands between bars.
+/// Texts between the bars of a table's row.
 Row cells(const std::string& line) {
   Row row;
   for (std::size_t begin = 2, end = 0; (end = line.find(" |", begin - 1)) != std::string::npos; begin = end + 3)
@@ -28,7 +28,7 @@ Row cells(const std::string& line) {
   return row;
 }
 
-/// A name between back quotes, and the ones that follow it: "`a`, `b`".
+/// Names between back quotes, as in "`a`, `b`".
 std::vector<std::string> names_in(const std::string& cell) {
   std::vector<std::string> names;
   for (std::size_t begin = 0; (begin = cell.find('`', begin)) != std::string::npos;) {
@@ -39,7 +39,7 @@ std::vector<std::string> names_in(const std::string& cell) {
   return names;
 }
 
-/// The tables of a section of FORMAT.md: rows by their names, and what the attribute `unit` of a dataset is.
+/// Tables of a section of FORMAT.md: rows by name, and the attribute `unit` of each dataset.
 struct Section {
   std::map<std::string, Row> datasets, attributes;
   std::map<std::string, std::string> units;

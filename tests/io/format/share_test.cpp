@@ -1,4 +1,4 @@
-// Shares of sets: every problem is in one of them, in order, and none has much more to do than another.
+// Every problem is in one share, in order. No share has much more to compute than another.
 #include "io/share.hpp"
 
 #include <gtest/gtest.h>
@@ -48,7 +48,7 @@ void append(std::vector<T>& all, const std::vector<T>& more) {
   all.insert(all.end(), more.begin(), more.end());
 }
 
-/// The shares one after the other are the set again, and each begins where the one before ended.
+/// The shares, one after the other, are the whole set. Each begins where the previous one ended.
 void expect_whole(const PotentialSet& set, int count) {
   SCOPED_TRACE(target_kind_name(set.targets) + ", " + std::to_string(set.batch) + " problems, " +
                std::to_string(count) + " shares");

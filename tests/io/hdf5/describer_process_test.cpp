@@ -1,5 +1,5 @@
-// The parent's side: a process that crashes, goes on without end, takes all memory or sends anything ends in a
-// sentence, and is gone then.
+// The parent's side. A describer process may crash, run without end, take all memory or send anything. Each time the
+// parent reports one sentence, and the process is gone.
 #include "io/hdf5/describer_process.hpp"
 
 #include <gtest/gtest.h>
@@ -45,7 +45,7 @@ void wait_for_request(int socket) {
   (void)::recv(socket, &byte, 1, 0);
 }
 
-/// What is sent once the file is open and something was asked for; then the process waits to be ended.
+/// Bytes that the process sends after the first question. Then it waits until it is ended.
 std::function<void(int)> answering(const std::string& bytes) {
   return [bytes](int socket) {
     send_text(socket, std::string("\1\0", 2));
@@ -197,7 +197,7 @@ TEST(DescriberProcess, one_that_sleeps_is_ended) {
   EXPECT_EQ(errno, ECHILD);
 }
 
-/// For longer than it may sleep.
+/// Sleeps longer than a describer may.
 TEST(DescriberProcess, one_that_is_stopped_is_waited_for) {
   std::array<int, 2> pipe{-1, -1};
   ASSERT_EQ(::pipe(pipe.data()), 0);
@@ -230,13 +230,13 @@ TEST(DescriberProcess, what_makes_no_sense_is_refused) {
   refuse(std::string("\1\2", 2));
   refuse(std::string("\1\1\x09", 3));
   refuse(message_of(a_group()) + "x");
-  // Names that are not in their order.
+  // Names that are not sorted.
   StoredObject group = a_group();
   std::swap(group.members[0], group.members[1]);
   refuse(message_of(group));
   group.members[0].name = group.members[1].name;
   refuse(message_of(group));
-  // Counts of which nothing like it follows: 2^64 - 1 of what never comes ends with what was sent.
+  // Counts that are too large: 2^64 - 1 objects are announced, and reading ends with those that were sent.
   const std::string good = message_of(a_group());
   for (const std::uint64_t count : {~std::uint64_t{0}, std::uint64_t{1} << 40}) {
     const std::string wrong = with_number(good, 4, count);  // of attributes
@@ -277,11 +277,11 @@ TEST(DescriberProcess, what_cannot_be_in_the_file_is_refused) {
   refuse(chunked({-3, 5}, 4));
   refuse(chunked({std::int64_t{1} << 40, 5}, 1));
   refuse(chunked({std::int64_t{1} << 62, std::int64_t{1} << 62}, 1));
-  // In one piece, and in chunks of which there are none.
+  // A contiguous dataset, and a chunked one without chunks.
   refuse([](StoredDataset& d) {
     d.chunks = std::make_unique<StoredChunks>(StoredChunks{ChunkLayout{d.info.shape, {3, 5}, {}, true}, {}});
   });
-  // Of one filter five times a chunk would unpack to 2^75 times its bytes.
+  // One filter five times: a chunk could unpack to 2^75 times its bytes.
   const auto filtered = [&](std::vector<ChunkFilter> filters) {
     return [=](StoredDataset& d) {
       chunked({3, 5}, 4)(d);
@@ -293,7 +293,7 @@ TEST(DescriberProcess, what_cannot_be_in_the_file_is_refused) {
       ask(answering(message_of(a_dataset(filtered({shuffle, zstandard}))))).dataset->chunks->layout.filters.size(), 2U);
   refuse(filtered({zstandard, shuffle, zstandard}));
   refuse(filtered(std::vector<ChunkFilter>(5, zstandard)));
-  // Texts of no bytes, of which any number would fit.
+  // Texts without bytes: any number of them would fit.
   refuse([](StoredDataset& d) {
     d.address.reset();
     d.info = {{std::int64_t{1} << 40, 0}, "string", ElementType::uint8, NumberForm::text};

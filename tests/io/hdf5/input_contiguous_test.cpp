@@ -1,5 +1,5 @@
-// Contiguous and compact datasets, which are read without HDF5: the numbers are those that HDF5 reads, in every type
-// and byte order, wherever they lie, on any number of threads.
+// Contiguous and compact datasets are read without HDF5. The numbers are those that HDF5 reads, for every type, byte
+// order, place in the file and number of threads.
 #include <gtest/gtest.h>
 #include <hdf5.h>
 #include <unistd.h>
@@ -96,7 +96,7 @@ TEST_F(ContiguousInput, every_type_order_and_place_is_read_as_it_was_written) {
   }
 }
 
-/// 3000 systems of 32, 13 MB: several pieces for any number of threads.
+/// 3000 systems of 32 rows take 13 MB, which is several pieces for any number of threads.
 class LargeInput : public testing::FileTest {
  protected:
   LargeInput() : numbers_(random_numbers(systems * 1024, 2)), rhs_(random_numbers(systems * 32, 3)) {

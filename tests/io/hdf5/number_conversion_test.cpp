@@ -1,4 +1,4 @@
-// Every stored type as every wanted one, at the edges of both, against HDF5's own conversion.
+// Every stored type becomes every wanted type as HDF5 converts it, at the edges of both.
 #include "io/hdf5/number_conversion.hpp"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ Bytes bytes_of_all(const std::vector<T>& values) {
   return bytes;
 }
 
-/// Numbers at the edges of every type, as far as T has them, and their neighbours.
+/// The edges of every type that T can hold, and their neighbours.
 template <class T>
 std::vector<T> edges() {
   std::vector<T> all;
@@ -100,7 +100,7 @@ void expect_as_hdf5(const std::vector<From>& values) {
       0);
   expected.resize(count * sizeof(To));
   if constexpr (std::is_integral_v<To> && std::is_floating_point_v<From>) {
-    // HDF5 leaves one float to the processor: one beyond the largest integer, which it takes for that.
+    // HDF5 leaves one float to the processor: the one just above the largest integer, which it takes for that integer.
     const To largest = std::numeric_limits<To>::max();
     for (std::size_t i = 0; i < count; ++i) {
       if (values[i] == 2 * static_cast<From>(std::numeric_limits<To>::max() / 2 + 1)) {
@@ -151,7 +151,7 @@ TEST(NumberConversion, edges_come_out_as_hdf5_converts_them) {
   expect_all_as_hdf5(edges<double>());
 }
 
-/// HDF5 leaves it to the processor what integer a NaN becomes.
+/// HDF5 lets the processor decide which integer a NaN becomes.
 TEST(NumberConversion, not_a_number_stays_one_or_becomes_0) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   expect_as_hdf5<double, double>({nan, -nan, std::numeric_limits<double>::signaling_NaN()});

@@ -1,4 +1,4 @@
-// What a process can still do once it is in the sandbox: read from the descriptor that it kept, and nothing else.
+// A process in the sandbox can read from the descriptor that it kept, and can do nothing else.
 #include "io/hdf5/sandbox.hpp"
 
 #include <fcntl.h>
@@ -30,7 +30,7 @@ class Sandbox : public testing::FileTest {
     testing::write_bytes(path("other"), {'o'});
   }
 
-  /// Whether `can` holds of a process in a sandbox that has kept the file alone.
+  /// Returns `can` of a process in the sandbox that has kept the file alone.
   [[nodiscard]] bool is_possible(const std::function<bool(int kept, int other)>& can) const {
     const int kept = ::open(path("kept").c_str(), O_RDONLY | O_CLOEXEC);
     const int other = ::open(path("other").c_str(), O_RDONLY | O_CLOEXEC);

@@ -1,4 +1,4 @@
-// Either a file has the bytes that were written last, or the place is told where it lacks them.
+// A file has the bytes that were written last, or the place that lacks them is reported.
 #include "io/hdf5/written_extents.hpp"
 
 #include <gtest/gtest.h>

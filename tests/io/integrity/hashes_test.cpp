@@ -1,5 +1,5 @@
-// Digits against published ones (tests/app/checksums_test.py compares those of files with another program's), and
-// pieces that come in any order against the bytes as a whole.
+// Digests are the published ones, and pieces in any order give the digest of the whole. tests/app/checksums_test.py
+// compares the digests of files with those of another program.
 #include "io/integrity/hashes.hpp"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ TEST(Hashes, of_nothing_are_those_that_xxhash_publishes) {
   EXPECT_EQ(Hash(HashBits::of_128).digits(), "99aa06d3014798d86001c324468d497f");
 }
 
-/// What another program (xxhash of Python) makes of a megabyte, byte i of which is (7 i + 3) mod 251, from byte 1 on.
+/// Digests of a megabyte by another program (xxhash of Python). Byte i is (7 i + 3) mod 251; the first is left out.
 TEST(Hashes, of_any_length_are_those_of_another_program) {
   std::vector<unsigned char> bytes(1'100'000);
   for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<unsigned char>((i * 7 + 3) % 251);
@@ -55,7 +55,7 @@ TEST(Hashes, of_any_length_are_those_of_another_program) {
   EXPECT_EQ(wide.digits(), "595f5a84e7d901933244fadb75abc354");
 }
 
-/// All vectors that this processor has, and none, do the same: each length up to some blocks, wherever it begins.
+/// Every instruction set of this processor gives the same digests, for each length up to some blocks and any alignment.
 TEST(Hashes, do_not_depend_on_vectors) {
   std::vector<const HashFunctions*> all{&hashes_baseline};
   if constexpr (built_for_x86_64) {
@@ -122,7 +122,7 @@ TEST_F(Pieces, come_in_parts_of_any_size) {
   expect_all_but({});
 }
 
-/// As channels of a correlation do: block after block goes through the whole array.
+/// Each block touches places in the whole array, like the channels of a correlation.
 TEST_F(Pieces, may_be_under_way_together) {
   for (std::size_t part = 0; part < 4; ++part)
     for (std::size_t k = 0; k < 4; ++k) {

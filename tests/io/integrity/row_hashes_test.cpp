@@ -1,6 +1,6 @@
-// The rule of problems_hash against numbers of another program (xxhash of Python, as io/FORMAT.md has it), and that
-// what reading problems returns does not depend on where blocks, shares and threads divide them, or how they are
-// stored. tests/app/problems_hash_test.py has whole files of all kinds.
+// The hash of problems follows the rule of io/FORMAT.md: the expected numbers are those of another program (xxhash of
+// Python). The hash does not depend on how problems are stored, or on where blocks, shares and threads divide them.
+// tests/app/problems_hash_test.py has whole files of all kinds.
 #include "io/integrity/row_hashes.hpp"
 
 #include <gtest/gtest.h>
@@ -76,7 +76,7 @@ TEST(RowHashes, are_texts_of_16_digits) {
     EXPECT_EQ(parse_problems_hash(text), std::nullopt) << text;
 }
 
-/// Bits of any kind: of a number in either order of bytes, they are the same number.
+/// Random bits. In either byte order they stand for the same numbers.
 template <class T>
 std::vector<T> random_values(std::size_t count, unsigned seed) {
   std::mt19937 engine(seed);
@@ -94,7 +94,7 @@ hid_t chunks_of(const Shape& chunk, bool is_packed) {
 
 class HashOfProblems : public testing::FileTest {
  protected:
-  /// `length` systems of `n` rows with `nrhs` columns, as they would be hashed row by row.
+  /// Hash of `length` systems of `n` rows with `nrhs` columns, computed row by row.
   [[nodiscard]] static std::uint64_t expected(const std::vector<float>& a, const std::vector<float>& b, std::size_t n,
                                               std::size_t nrhs) {
     const auto systems = static_cast<std::int64_t>(a.size() / (n * n));
@@ -107,7 +107,7 @@ class HashOfProblems : public testing::FileTest {
     file.dataset("/solve/s/A", {a.size() / (n * n), n, n}, a, type, of_a);
     file.dataset("/solve/s/b", {a.size() / (n * n), n, nrhs}, b, type);
   }
-  /// Of all systems in blocks of so many.
+  /// Hash of all systems, read in blocks of this many.
   [[nodiscard]] std::uint64_t read(std::int64_t at_once, unsigned threads, const Share& share = {}) const {
     ProblemReader reader(path("p.h5"), threads);
     reader.take(share);
