@@ -2,7 +2,7 @@
 A report
 ========
 
-``report`` writes one HTML page about a result file. The picture shows its beginning, as a browser draws it.
+``report`` writes one HTML page about a result file. It needs no other file.
 """
 
 import shlex
