@@ -28,7 +28,7 @@ NUMBER = re.compile(r"[-+]?\d[\d.,:]*(?:e[-+]?\d+)?(?: (?:thousand|million|billi
 # A progress line. Only a slow machine prints progress.
 PROGRESS = re.compile(r"^[\d:]+ info .* % .*\n", re.M)
 # The name of an instruction set, which differs between machines.
-MACHINE = re.compile(r"avx\w+|baseline")
+MACHINE = re.compile(r"avx\w+|baseline|\bthreads?\b")
 
 
 def shape(line):
