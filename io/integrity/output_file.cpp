@@ -314,7 +314,7 @@ void OutputFile::commit() {
   const int folder_failure = flush_to_disk(folder_of(target_path_));
   // A folder may be writable but not readable. Such a folder cannot be opened, and so cannot be flushed.
   if (!folder_failure || folder_failure == EACCES) return;
-  throw Error(ErrorKind::output, path_ + " is written and whole, but its folder could not be flushed to the disk",
+  throw Error(ErrorKind::output, "the folder of " + path_ + " could not be flushed to the disk",
               std::strerror(folder_failure), "If the machine fails soon, check that the file is still there.");
 }
 

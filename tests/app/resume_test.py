@@ -385,7 +385,7 @@ def test_results_whose_folder_cannot_be_flushed_stand_and_are_told(smallbatch, t
     done = start(smallbatch, CALL, killer, NO_FOLDER_FLUSH=1)
     assert done.returncode == 7 and contents(tmp_path / "r.h5") == whole[0]
     told = json.loads(done.stdout)["error"]["message"]
-    assert "r.h5 is complete" in told and "its folder could not be flushed" in told
+    assert "r.h5 is complete" in told and "the folder of r.h5 could not be flushed" in told
     assert "--resume" not in told and "--overwrite" not in told and told in done.stderr
     assert not {PART, JOURNAL} & set(os.listdir(tmp_path))
 
