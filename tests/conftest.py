@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -34,9 +35,16 @@ class Command:
     def __init__(self, program, folder):
         self.program = program
         self.folder = folder
+        # `report` runs the Python package, which sanitized builds lack.
+        self.can_report = "SMALLBATCH_PACKAGE" in os.environ
+        self.environment = dict(os.environ)
+        if self.can_report:
+            self.environment["PYTHONPATH"] = os.environ["SMALLBATCH_PACKAGE"]
+            self.environment["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
 
     def __call__(self, *arguments, expect=0, **options):
         """Runs `smallbatch arguments` in the test's own folder and checks the exit code. `expect=None` allows any."""
+        options.setdefault("env", self.environment)
         done = subprocess.run(
             [self.program, *map(str, arguments)], cwd=self.folder, capture_output=True, text=True, timeout=300, **options
         )

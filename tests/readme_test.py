@@ -37,9 +37,9 @@ def test_the_readme_starts_with_the_preparation():
 @pytest.mark.parametrize("document", ["README.md", "docs/start.md"])
 def test_every_other_command_works(smallbatch, tmp_path, document):
     (tmp_path / "data").symlink_to(ROOT / "data")
-    environment = {**os.environ, "PATH": f"{smallbatch.program.parent}:{os.environ['PATH']}"}
+    environment = {**smallbatch.environment, "PATH": f"{smallbatch.program.parent}:{smallbatch.environment['PATH']}"}
     for command in commands_of(document):
-        if command in PREPARATION:
+        if command in PREPARATION or ("smallbatch report" in command and not smallbatch.can_report):
             continue
         done = subprocess.run(["bash", "-euc", command], cwd=tmp_path, env=environment, capture_output=True, text=True,
                               timeout=300)

@@ -189,8 +189,12 @@ class ReportCommand final : public Command {
     examples({"report results.h5 -o report.html", "report maps.h5 -o maps.html --problems charges.h5"});
     heading("Input");
     hdf5_input("results", report_.results, "Result file");
-    optional_file("--problems", report_.problems, "Problem file; its charges are drawn on the maps");
+    optional_file("--problems", report_.problems, "Problem file; its atoms are drawn on the maps");
     second_look([this] { check_hdf5_input(report_.problems); });
+    without_default("--problem", report_.shown,
+                    "Name or index of a problem to draw, also several times (default: the one with the largest error)")
+        ->allow_extra_args(false);
+    without_default("--range", report_.range, "Ends of the colours of maps, and their unit, as '5 kT/e'");
     heading("Output");
     required("-o,--output", report_.output, "HTML file; it needs no other file and no network");
     second_look([this] { check_page_output(report_.output); });

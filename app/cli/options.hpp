@@ -182,7 +182,9 @@ struct ImportOptions {
 
 struct ReportOptions {
   std::string results, output;
-  std::string problems;  ///< problem file with the charges to draw on the maps; empty: none
+  std::string problems;            ///< problem file with the atoms to draw on the maps; empty: none
+  std::vector<std::string> shown;  ///< names or indices of the problems to draw; empty: those with the largest errors
+  std::string range;               ///< ends of the colours of maps, as "5 kT/e"; empty: by the values
   bool overwrite = false, json = false;
 };
 

@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <csetjmp>
-#include <cstdlib>
-#include <new>
 
 #include "io/interchange/export_file.hpp"
 #include "io/picture/picture_font.hpp"
@@ -51,20 +49,6 @@ bool encode(std::FILE* stream, const Image& image, std::span<png_text> texts) {
   return true;
 }
 
-struct MemoryStream {
-  MemoryStream() : stream(open_memstream(&bytes, &count)) {}
-  ~MemoryStream() {
-    if (stream != nullptr) std::fclose(stream);
-    std::free(bytes);
-  }
-  MemoryStream(const MemoryStream&) = delete;
-  MemoryStream& operator=(const MemoryStream&) = delete;
-
-  char* bytes = nullptr;  ///< those up to the last flush
-  std::size_t count = 0;
-  std::FILE* stream;
-};
-
 }  // namespace
 
 Colour scale_colour(std::span<const Colour> scale, double t) {
@@ -99,13 +83,6 @@ double percentile(std::vector<double>& values, int percent) {
   const auto place = values.begin() + static_cast<std::ptrdiff_t>(std::max<std::size_t>(rank, 1) - 1);
   std::nth_element(values.begin(), place, values.end());
   return *place;
-}
-
-std::string png_bytes(const Image& image) {
-  MemoryStream memory;
-  if (memory.stream == nullptr || !encode(memory.stream, image, {}) || std::fflush(memory.stream) != 0)
-    throw std::bad_alloc();
-  return {memory.bytes, memory.count};
 }
 
 void write_png(const std::string& path, const Image& image, std::span<const std::pair<const char*, std::string>> texts,

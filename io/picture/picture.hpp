@@ -54,9 +54,6 @@ class Image {
 /// Their order is lost.
 double percentile(std::vector<double>& values, int percent);
 
-/// The bytes of a PNG file, without texts.
-std::string png_bytes(const Image& image);
-
 /// Writes to a temporary file and renames it, with texts that are (key, value), the values printable ASCII. Throws
 /// Error(output).
 void write_png(const std::string& path, const Image& image, std::span<const std::pair<const char*, std::string>> texts,

@@ -58,52 +58,8 @@ std::vector<Tick> frequency_ticks(const std::vector<double>& frequency, std::int
   return ticks;
 }
 
-/// Pixels of `count` cells, each of them of as many.
-std::int64_t enlarged(std::int64_t count, std::int64_t least) { return count * ((least + count - 1) / count); }
-
-FramedPicture draw(const MagnitudeMap& map, const std::vector<double>& frequency, const VisibilityColours& colours,
-                   const std::string& title) {
-  constexpr std::int64_t least_width = 768, least_height = 512, most_ticks = 9;
-  PictureWords words;
-  words.title = title;
-  words.right_title = "baseline";
-  words.right = ticks_of_cells(map.baselines(), most_ticks);
-  const ChannelAxis channels = channel_axis(frequency, map.channels(), most_ticks);
-  words.up_title = channels.title;
-  words.up = channels.ticks;
-  words.bar_title = colours.is_logarithmic ? "|V|, logarithmic" : "|V|";
-  words.bar = ticks_of_colours(colours, most_ticks);
-  words.is_exceeded = colours.infinite > 0;
-  words.is_undercut = colours.below > 0;
-  const auto draw_map = [&](Image& image, const MapPlace& place) {
-    const std::int64_t cell_width = place.width / map.columns(), cell_height = place.height / map.rows();
-    for (std::int64_t row = 0; row < map.rows(); ++row) {
-      const std::int64_t below = place.top + place.height - row * cell_height;
-      for (std::int64_t column = 0; column < map.columns(); ++column) {
-        const double value = map.mean(column, row);
-        image.fill(place.left + column * cell_width, place.left + (column + 1) * cell_width, below - cell_height, below,
-                   std::isnan(value) ? grey : magnitude_colour(colour_place(value, colours)));
-      }
-    }
-  };
-  return draw_framed(enlarged(map.columns(), least_width), enlarged(map.rows(), least_height), words, draw_map,
-                     magnitude_colour);
-}
-
-}  // namespace
-
-ChannelAxis channel_axis(const std::vector<double>& frequency, std::int64_t channels, std::int64_t most) {
-  if (!are_equal_steps(frequency)) return {"channel", ticks_of_cells(channels, most)};
-  return {"frequency (MHz)", in_the_middle_of_cells(frequency_ticks(frequency, most), channels)};
-}
-
 std::vector<Tick> ticks_of_cells(std::int64_t count, std::int64_t most) {
   return in_the_middle_of_cells(round_ticks(0, static_cast<double>(count - 1), most, 1), count);
-}
-
-std::vector<Tick> ticks_of_colours(const VisibilityColours& colours, std::int64_t most) {
-  return colours.is_logarithmic ? logarithmic_ticks(colours.lowest, colours.highest)
-                                : round_ticks(0, colours.highest, most, 0);
 }
 
 VisibilityColours choose_colours(const MagnitudeMap& map) {
@@ -134,16 +90,51 @@ double colour_place(double value, const VisibilityColours& colours) {
   return std::clamp(place, 0.0, 1.0);
 }
 
-MagnitudeMap::MagnitudeMap(std::int64_t baselines, std::int64_t channels, std::int64_t most_cells)
+/// Pixels of `count` cells, each of them of as many.
+std::int64_t enlarged(std::int64_t count, std::int64_t least) { return count * ((least + count - 1) / count); }
+
+FramedPicture draw(const MagnitudeMap& map, const std::vector<double>& frequency, const VisibilityColours& colours,
+                   const std::string& title) {
+  constexpr std::int64_t least_width = 768, least_height = 512, most_ticks = 9;
+  PictureWords words;
+  words.title = title;
+  words.right_title = "baseline";
+  words.right = ticks_of_cells(map.baselines(), most_ticks);
+  const bool has_frequencies = are_equal_steps(frequency);
+  words.up_title = has_frequencies ? "frequency (MHz)" : "channel";
+  words.up = has_frequencies ? in_the_middle_of_cells(frequency_ticks(frequency, most_ticks), map.channels())
+                             : ticks_of_cells(map.channels(), most_ticks);
+  words.bar_title = colours.is_logarithmic ? "|V|, logarithmic" : "|V|";
+  words.bar = colours.is_logarithmic ? logarithmic_ticks(colours.lowest, colours.highest)
+                                     : round_ticks(0, colours.highest, most_ticks, 0);
+  words.is_exceeded = colours.infinite > 0;
+  words.is_undercut = colours.below > 0;
+  const auto draw_map = [&](Image& image, const MapPlace& place) {
+    const std::int64_t cell_width = place.width / map.columns(), cell_height = place.height / map.rows();
+    for (std::int64_t row = 0; row < map.rows(); ++row) {
+      const std::int64_t below = place.top + place.height - row * cell_height;
+      for (std::int64_t column = 0; column < map.columns(); ++column) {
+        const double value = map.mean(column, row);
+        image.fill(place.left + column * cell_width, place.left + (column + 1) * cell_width, below - cell_height, below,
+                   std::isnan(value) ? grey : magnitude_colour(colour_place(value, colours)));
+      }
+    }
+  };
+  return draw_framed(enlarged(map.columns(), least_width), enlarged(map.rows(), least_height), words, draw_map,
+                     magnitude_colour);
+}
+
+}  // namespace
+
+MagnitudeMap::MagnitudeMap(std::int64_t baselines, std::int64_t channels)
     : baselines_(baselines),
       channels_(channels),
-      columns_(std::min(baselines, most_cells)),
-      rows_(std::min(channels, most_cells)),
+      columns_(std::min(baselines, greatest_side)),
+      rows_(std::min(channels, greatest_side)),
       sum_(static_cast<std::size_t>(columns_ * rows_)),
       count_(sum_.size()) {}
 
-MagnitudeMap read_magnitudes(const ResultReader& results, const CorrelationSet& set, std::int64_t integration,
-                             std::int64_t most_cells) {
+MagnitudeMap read_magnitudes(const ResultReader& results, const CorrelationSet& set, std::int64_t integration) {
   const std::string what = "cannot draw correlation/" + set.name;
   if (set.integrations() == 0 || set.batch == 0)
     throw Error(ErrorKind::bad_input, what, "it has no visibilities", "Export another set.");
@@ -153,7 +144,7 @@ MagnitudeMap read_magnitudes(const ResultReader& results, const CorrelationSet& 
                     std::to_string(integration),
                 "Choose one from 0 to " + std::to_string(set.integrations() - 1) + ".");
   }
-  MagnitudeMap map(set.baselines(), set.batch, most_cells);
+  MagnitudeMap map(set.baselines(), set.batch);
   const std::int64_t bytes = set.baselines() * (bytes_of(set.visibility()) + 4);
   const std::int64_t step = std::clamp<std::int64_t>(block_bytes / bytes, 1, set.batch);
   SignalBlock block;

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "io/picture/axis_ticks.hpp"
 #include "io/result_reader.hpp"
 
 namespace smallbatch {
@@ -14,12 +13,12 @@ namespace smallbatch {
 inline constexpr const char* visibility_picture_ending = ".png";
 
 /// Means of |V| over the visibilities that fall into a cell of the picture. A cell is one baseline and one channel, or,
-/// where there are more than `most_cells` of them, as many neighbours as that takes.
+/// where there are more than `greatest_side` of them, as many neighbours as that takes.
 class MagnitudeMap {
  public:
   static constexpr std::int64_t greatest_side = 2560;
 
-  MagnitudeMap(std::int64_t baselines, std::int64_t channels, std::int64_t most_cells = greatest_side);
+  MagnitudeMap(std::int64_t baselines, std::int64_t channels);
 
   /// A visibility that is NaN does not count.
   void add(std::int64_t baseline, std::int64_t channel, double magnitude) {
@@ -48,8 +47,7 @@ class MagnitudeMap {
 
 /// |V| of an integration of a result file, which is read some channels at a time. A visibility of no samples does not
 /// count. Throws Error(usage) for an integration that the set lacks, Error(bad_input) where it has no visibilities.
-MagnitudeMap read_magnitudes(const ResultReader& results, const CorrelationSet& set, std::int64_t integration,
-                             std::int64_t most_cells = MagnitudeMap::greatest_side);
+MagnitudeMap read_magnitudes(const ResultReader& results, const CorrelationSet& set, std::int64_t integration);
 
 /// The colours of a picture, for the caller to tell: from yellow, which is light, to blue, which is dark; grey is not a
 /// number. Beyond their ends, and for infinities, the colour is that of the end.
@@ -60,20 +58,6 @@ struct VisibilityColours {
   double lowest = 0, highest = 0;  ///< |V| at the ends of the colour bar; 0 where there is no finite |V|
   std::int64_t below = 0, zeros = 0, infinite = 0;  ///< cells below the scale, those of them that are 0, and above it
 };
-
-VisibilityColours choose_colours(const MagnitudeMap& map);
-/// Where a value is on their bar, from 0 to 1.
-double colour_place(double value, const VisibilityColours& colours);
-
-/// What stands beside the axes, at most so many numbers.
-struct ChannelAxis {
-  std::string title;
-  std::vector<Tick> ticks;
-};
-ChannelAxis channel_axis(const std::vector<double>& frequency, std::int64_t channels, std::int64_t most);
-/// Of cells 0 ... count - 1, each in the middle of its cell.
-std::vector<Tick> ticks_of_cells(std::int64_t count, std::int64_t most);
-std::vector<Tick> ticks_of_colours(const VisibilityColours& colours, std::int64_t most);
 
 /// A PNG: a cell is a rectangle of pixels, so many that the map is 768 x 512 at least. The axes have the numbers of
 /// baselines and of channels, or, with their frequencies (Hz; empty where they are not known) in equal steps, MHz.

@@ -78,14 +78,14 @@ def histogram(results: Any, set: str | None = None, number: str = "backward_erro
         one = file.choose(set, "solve") if number != "energy" else file.choose(set, "potential", "pair_energy")
         figure = new_figure(5.6, 3.4)
         axes = figure.add_axes((0.13, 0.17, 0.84, 0.71))
-        draw_histogram(axes, file, one, number, bins)
+        draw_histogram(axes, file, one, number, bins=bins)
         axes.set_title(plain(one.path), loc="left")
         return figure
 
 
-def draw_histogram(axes: Any, file: File, one: Group, number: str, bins: int = 60) -> None:
-    """Draws the histogram on axes."""
-    values, info = file.dataset(one.node, number), file.dataset(one.node, "info")
+def draw_histogram(axes: Any, file: File, one: Group, number: str, of: Any = None, bins: int = 60) -> None:
+    """Draws the histogram on axes. `of` is the group that has `info`, if that is another one."""
+    values, info = file.dataset(one.node, number), file.dataset(one.node if of is None else of, "info")
     if values is None or values.ndim != 1 or info is None:
         raise Refused(
             f"{shown(one.path)} has no histogram of {shown(number)}",
@@ -112,6 +112,8 @@ def draw_histogram(axes: Any, file: File, one: Group, number: str, bins: int = 6
         "rcond": "rcond",
         "log_determinant": "ln det A",
         "smallest_pivot": "smallest pivot",
+        "error_over_bound": "error, as a fraction of its bound",
+        "energy_per_charge": "energy of a charge",
     }.get(number, shown(number))
     unit = file.text(values, "unit")
     is_log = below == 0 and np.isfinite(least_above_0) and number != "log_determinant" and most > 5 * least_above_0

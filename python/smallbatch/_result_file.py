@@ -11,10 +11,12 @@ from typing import Any, Callable, Iterator, NamedTuple
 
 import h5py
 import numpy as np
+import xxhash
 
 KINDS = ("solve", "potential", "pair_energy", "correlation")
 _NEWEST = (1, 9)
 _AT_ONCE = 1 << 16  # problems
+_PIECE = 1 << 20  # bytes that have a checksum
 ELEMENTARY_CHARGE, _PERMITTIVITY, _BOLTZMANN, _AVOGADRO = (
     1.602176634e-19,
     8.8541878128e-12,
@@ -133,6 +135,7 @@ class File:
                 f"HDF5 says: {shown(error)}",
                 "Give a file that smallbatch wrote; if this is one, it is damaged.",
             ) from None
+        self.sums: dict[str, np.ndarray] = {}
         version = self.attribute(self.h5, "smallbatch_format")
         if version is None or np.size(version) != 2:
             raise Refused(
@@ -146,6 +149,54 @@ class File:
                 f"it is {np.ravel(version)}, and up to {_NEWEST[0]} is read",
                 "Use a newer smallbatch.",
             )
+
+        self.sums = self._checksums(tuple(int(part) for part in np.ravel(version)))
+
+    def _checksums(self, version: tuple[int, ...]) -> dict[str, np.ndarray]:
+        """Checksums of each dataset, one for each MiB. A checksum that was compared becomes empty."""
+        provenance = self.child(self.h5, "provenance")
+        if version < (1, 7) or provenance is None or self.text(provenance, "kind", "results") != "results":
+            return {}
+        sums = self.child(self.h5, "checksums")
+        parts = (
+            [self.dataset(sums, name) for name in ("dataset", "piece_offset", "hash")] if sums is not None else [None]
+        )
+        if any(part is None for part in parts):
+            raise Refused(
+                f"{shown(self.path)} cannot be used", "it has lost its checksums", "Run smallbatch run again."
+            )
+        names, offset, hashes = (self.read(part) for part in parts)
+        if len(offset) != len(names) + 1 or (len(names) and offset[-1] != len(hashes)):
+            raise self.damaged("checksums", "they make no sense")
+        return {text_of(name): hashes[first:last].copy() for name, first, last in zip(names, offset, offset[1:])}
+
+    def _compare(self, dataset: h5py.Dataset, place: Any) -> None:
+        """Compares the pieces that something is read of with their checksums, each once."""
+        hashes = self.sums.get(str(dataset.name)) if self.sums else None
+        start = dataset.id.get_offset() if hashes is not None and len(hashes) else None
+        if start is None or hashes is None:
+            return
+        size, rows = dataset.id.get_storage_size(), dataset.shape[0] if dataset.shape else 1
+        first, last = 0, size
+        one = place[0] if isinstance(place, tuple) and place else place
+        if rows and size % rows == 0:
+            if isinstance(one, (int, np.integer)):
+                first, last = size // rows * int(one), size // rows * (int(one) + 1)
+            elif isinstance(one, slice):
+                begin, end, _ = one.indices(rows)
+                first, last = size // rows * begin, size // rows * end
+        with open(self.path, "rb") as raw:
+            for k in range(first // _PIECE, min(-(-last // _PIECE), len(hashes))):
+                if hashes[k] == b"":
+                    continue
+                raw.seek(start + k * _PIECE)
+                if xxhash.xxh3_64(raw.read(min(_PIECE, size - k * _PIECE))).hexdigest().encode() != hashes[k]:
+                    raise Refused(
+                        f"cannot use {shown(dataset.name)} from {shown(self.path)}",
+                        "it is not what was written",
+                        "smallbatch info --check says what was changed; run smallbatch again.",
+                    )
+                hashes[k] = b""
 
     def __enter__(self) -> "File":
         return self
@@ -205,23 +256,25 @@ class File:
         return found
 
     def read(self, dataset: h5py.Dataset, place: Any = ()) -> np.ndarray:
+        """Elements of a dataset, which are those that were written."""
+        self._compare(dataset, place)
         try:
             return np.asarray(dataset[place])
         except (OSError, RuntimeError, ValueError, TypeError, IndexError) as error:
             raise self.damaged(str(dataset.name), error) from None
 
-    def sets(self, *kinds: str) -> list[Group]:
-        """All sets of these kinds, in the order of their kinds and names."""
-        found = []
+    def each_set(self, *kinds: str) -> Iterator[Group]:
+        """All sets of these kinds, in the order of their kinds and names, one at a time."""
         for kind in kinds or KINDS:
             groups = self.child(self.h5, kind)
-            if not isinstance(groups, h5py.Group):
-                continue
-            for name in sorted(groups):
+            for name in sorted(groups) if isinstance(groups, h5py.Group) else ():
                 node = self.child(groups, name)
                 if isinstance(node, h5py.Group):
-                    found.append(Group(kind, name, node))
-        return found
+                    yield Group(kind, name, node)
+
+    def sets(self, *kinds: str) -> list[Group]:
+        """All sets of these kinds."""
+        return list(self.each_set(*kinds))
 
     def choose(self, name: str | None, *kinds: str) -> Group:
         """The set that was named, also as ``kind/name``, or the only one."""

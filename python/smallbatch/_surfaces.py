@@ -34,10 +34,8 @@ def surface_map(
         one = file.choose(set, "potential")
         index = file.problem(one, problem)
         mesh = potential_on_surface(file, one, index, problems, value_range)
-        # The shortest axis of the molecule is the line of sight, the longest one goes to the right.
         center = mesh.vertices.mean(0)
-        turn = np.linalg.svd(mesh.vertices[:: max(1, len(mesh.vertices) // 5000)] - center, full_matrices=False)[2]
-        turn[2] = np.cross(turn[0], turn[1])
+        turn = line_of_sight(mesh.vertices)
         colour_of = Normalize(-mesh.limit, mesh.limit)
         palette = colours or SIGNED
         palette = matplotlib.colormaps[palette] if isinstance(palette, str) else palette
@@ -86,6 +84,14 @@ def surface_map(
             "both",
         )
         return figure
+
+
+def line_of_sight(vertices: np.ndarray) -> np.ndarray:
+    """Three directions, as rows: to the right, the longest axis of the molecule; up; to the eye, its shortest axis."""
+    some = vertices[:: max(1, len(vertices) // 5000)]
+    turn = np.linalg.svd(some - some.mean(0), full_matrices=False)[2]
+    turn[2] = np.cross(turn[0], turn[1])
+    return turn
 
 
 class Mesh(NamedTuple):

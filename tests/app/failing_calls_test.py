@@ -40,7 +40,6 @@ COMMANDS = {  # the output, if any, is the last word
     "run": ["run", "problems.h5", "--threads", "2", "-q", "-o", "new.h5"],
     "verify": ["verify", "problems.h5", "results.h5", "--threads", "2"],
     "export": ["export", "results.h5", "--set", "charges", "-o", "new.dx"],
-    "report": ["report", "results.h5", "-o", "new.html"],
     "merge": ["merge", "first.h5", "second.h5", "-o", "new.h5"],
     "generate": ["generate", "charges", "--charges", "20", "--shape", "4,4,4", "-o", "new.h5"],
 }

@@ -45,7 +45,7 @@ def test_names_of_sets_and_labels_are_spelt_out(smallbatch, tmp_path):
     done = check(smallbatch("run", "p.h5", "-o", "r.h5", "--overwrite", "--json", expect=1))
     assert TURNED in [found["name"] for found in json.loads(done.stdout)["sets"]]
     for words in (["info", "r.h5"], ["info", "--json", "r.h5"], ["verify", "p.h5", "r.h5"],
-                  ["report", "r.h5", "-o", "r.html"], ["run", "p.h5", "-o", "d.h5", "--dry-run"],
+                  *([["report", "r.h5", "-o", "r.html"]] if smallbatch.can_report else []), ["run", "p.h5", "-o", "d.h5", "--dry-run"],
                   ["export", "r.h5", "--set", TURNED, "-o", "x.dx"], ["export", "r.h5", "--set", FORGED, "-o", "x.dx"]):
         check(smallbatch("--log-file", "log", *words, expect=None), log)
     assert not OBEYED.search((tmp_path / "r.html").read_text().replace("\t", ""))
@@ -119,7 +119,8 @@ def test_provenance_is_spelt_out(smallbatch, tmp_path):
     with h5py.File(tmp_path / "r.h5", "r+") as file:
         for name in ("program", "device", "singular", "share", "host"):
             file["provenance"].attrs[name] = np.bytes_(FORGED.encode())
-    for words in (["info", "r.h5"], ["info", "--json", "r.h5"], ["verify", "p.h5", "r.h5"], ["report", "r.h5", "-o", "r.html"]):
+    for words in (["info", "r.h5"], ["info", "--json", "r.h5"], ["verify", "p.h5", "r.h5"],
+                  *([["report", "r.h5", "-o", "r.html"]] if smallbatch.can_report else [])):
         check(smallbatch(*words, expect=None))
 
 
@@ -131,7 +132,7 @@ def test_names_of_files_are_spelt_out(smallbatch, tmp_path):
     results = name.replace("dir", "results")
     for words, code in ((["info", name], 0), (["run", name, "-o", results], 0), (["run", name, "-o", results, "--dry-run"], None),
                         (["run", name, "-o", results], 7), (["verify", name, results], 0), (["info", results], 0),
-                        (["report", results, "-o", "r\n\x1b.html"], 0), (["info", "no" + name], 4),
+                        *([(["report", results, "-o", "r\n\x1b.html"], 0)] if smallbatch.can_report else []), (["info", "no" + name], 4),
                         (["merge", results, "-o", "m" + name], None), (["import", "no" + name, "-o", "i" + name], None),
                         (["generate", "spd", "--batch", 2, "--n", 2, "-o", "g" + name], 0)):
         done = check(smallbatch(*words, expect=code))

@@ -267,7 +267,6 @@ def test_pictures_and_pages_refuse_options_that_would_do_nothing(smallbatch, tmp
         assert f"{option[0]} applies to" in smallbatch("export", "r.h5", "-o", "v.png", *option, expect=2).stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["p.h5", "r.h5"]
     smallbatch("export", "r.h5", "-o", "v.png")
-    smallbatch("report", "r.h5", "-o", "v.html")
 
 
 def test_generated_systems_refuse_what_their_family_does_not_take(smallbatch, tmp_path):

@@ -204,8 +204,10 @@ def test_generate_draws_sizes_and_each_system_is_that_of_its_size(smallbatch, tm
     (told,) = json.loads(smallbatch("info", "p.h5", "--json").stdout)["sets"]
     assert told["sizes"] is True and told["n"] == 9
     smallbatch("run", "p.h5", "-o", "r.h5")
-    page = smallbatch("report", "r.h5", "-o", "r.html") and (tmp_path / "r.html").read_text()
-    assert "rows" in page and "up to 9x9" in page or "up to 9×9" in page
+    assert "up to 9x9" in smallbatch("info", "r.h5").stdout
+    if smallbatch.can_report:
+        smallbatch("report", "r.h5", "-o", "r.html")
+        assert "up to 9×9" in (tmp_path / "r.html").read_text()
 
 
 @pytest.mark.parametrize("text", ["8", "9:8", "0:0", "-1:4", "1:999", "a:b", "3:", ":3", "1:2:3"])

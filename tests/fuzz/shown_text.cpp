@@ -1,7 +1,6 @@
-// Text from strangers is changed so that a terminal and a browser show it and never obey it. A shell reads the quoted
-// text back unchanged.
+// Text from strangers is changed so that a terminal shows it and never obeys it. A shell reads the quoted text back
+// unchanged.
 #include "app/cli/shell_text.hpp"
-#include "app/report/html.hpp"
 #include "core/visible_text.hpp"
 #include "io/hdf5/input.hpp"
 #include "tests/fuzz/target.hpp"
@@ -10,17 +9,6 @@ using namespace smallbatch;
 using namespace smallbatch::testing;
 
 namespace {
-
-bool is_without_markup(std::string_view text) {
-  if (text.find_first_of("<>\"'") != std::string_view::npos) return false;
-  for (std::size_t k = text.find('&'); k != std::string_view::npos; k = text.find('&', k + 1)) {
-    const std::string_view name = text.substr(k + 1);
-    const auto begins = [name](std::string_view known) { return name.starts_with(known); };
-    constexpr std::array<std::string_view, 5> known{"amp;", "lt;", "gt;", "quot;", "#39;"};
-    if (std::ranges::none_of(known, begins)) return false;
-  }
-  return true;
-}
 
 /// Returns the word as bash reads it: bare, in '...' with '\'' between, or in $'...' with \x1b, \' and two backslashes.
 std::string read_by_shell(std::string_view word) {
@@ -57,9 +45,6 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t count) {
   const std::string text(reinterpret_cast<const char*>(bytes), count);
   const std::string visible = visible_text(text);
   require(is_obeyed_nowhere(visible) && visible_text(visible) == visible, "visible_text()");
-  const std::string html = html_text(text);
-  require(is_obeyed_nowhere(html) && is_without_markup(html), "html_text()");
-  require(is_without_markup(html_text(typeset(text))), "typeset()");
   const std::string word = shell_quoted(text);
   require(is_obeyed_nowhere(word), "shell_quoted() is obeyed by a terminal");
   if (text.find('\0') == std::string::npos)

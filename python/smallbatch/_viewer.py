@@ -1,0 +1,158 @@
+"""A surface that turns in a browser: vtk.js, as the package trame-vtk has it, and the surface in one page.
+
+vtk.js is the lightest viewer that is well kept and comes whole in a package. It has 1 MB, plotly.js 4.8 MB, and K3D
+2.6 MB; py3Dmol loads 3Dmol.js from a network. The scene is a ZIP file with ``index.json``, which holds a tree of
+vtk.js's objects, and arrays of numbers by their names.
+"""
+
+from __future__ import annotations
+
+import base64
+import importlib.util
+import io
+import json
+import pathlib
+import re
+import zipfile
+from typing import Any
+
+import numpy as np
+
+from ._result_file import Refused
+
+
+def _array(arrays: dict[str, Any], values: np.ndarray, kind: str, **more: Any) -> dict[str, Any]:
+    """Description of an array, whose numbers go to `arrays`."""
+    types = {"float32": "Float32Array", "uint32": "Uint32Array", "uint8": "Uint8Array"}
+    name = f"a{len(arrays)}"
+    data_type = types[str(values.dtype)]
+    content = base64.b64encode(np.ascontiguousarray(values).tobytes()).decode()
+    arrays[name] = {"hash": name, "type": data_type, "vtk": kind, "content": content}
+    components = values.shape[1] if values.ndim == 2 else 1
+    return {
+        "hash": name,
+        "vtkClass": kind,
+        "name": name,
+        "dataType": data_type,
+        "numberOfComponents": components,
+        "size": int(values.size),
+        "ranges": [],
+        **more,
+    }
+
+
+def _node(
+    parent: str, name: str, kind: str, properties: dict[str, Any], *children: Any, calls: Any = ()
+) -> dict[str, Any]:
+    node: dict[str, Any] = {"parent": parent, "id": name, "type": kind, "properties": properties}
+    if children:
+        node["dependencies"] = list(children)
+    if calls:
+        node["calls"] = [[method, [f"instance:${{{one}}}"]] for method, one in calls]
+    return node
+
+
+def scene(
+    vertices: np.ndarray, triangles: np.ndarray, normals: np.ndarray, colours: np.ndarray, view: np.ndarray
+) -> bytes:
+    """Returns a ZIP file for vtk.js. `colours` are (vertices, 3), 0 to 255. The rows of `view` point to the right, up,
+    and to the eye."""
+    arrays: dict[str, Any] = {}
+    vertices = vertices - (vertices.max(0) + vertices.min(0)) / 2  # the viewer turns it around the origin
+    # Triangles are to turn counter-clockwise as they are seen from outside: vtk.js lights that side.
+    corner = vertices[triangles]
+    turn = np.einsum(
+        "ij,ij->i", np.cross(corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0]), normals[triangles[:, 0]]
+    )
+    cells = np.where(turn[:, None] < 0, triangles[:, ::-1], triangles).astype(np.uint32)
+    cells = np.insert(cells, 0, 3, axis=1).ravel()
+    data = _node(
+        "mapper",
+        "data",
+        "vtkPolyData",
+        {
+            "points": _array(arrays, vertices.astype(np.float32), "vtkPoints"),
+            "polys": _array(arrays, cells, "vtkCellArray"),
+            "fields": [
+                _array(
+                    arrays, colours.astype(np.uint8), "vtkDataArray", location="pointData", registration="setScalars"
+                ),
+                _array(
+                    arrays, normals.astype(np.float32), "vtkDataArray", location="pointData", registration="setNormals"
+                ),
+            ],
+        },
+    )
+    mapper = _node(
+        "actor",
+        "mapper",
+        "vtkMapper",
+        {"scalarVisibility": 1, "colorMode": 2, "scalarMode": 1},
+        data,
+        calls=[("setInputData", "data")],
+    )
+    look = {"ambient": 0.25, "diffuse": 0.75, "specular": 0.15, "specularPower": 20, "interpolation": 1}
+    actor = _node(
+        "renderer",
+        "actor",
+        "vtkActor",
+        {"visibility": 1, "pickable": 0},
+        mapper,
+        _node("actor", "property", "vtkProperty", look),
+        calls=[("setMapper", "mapper"), ("setProperty", "property")],
+    )
+    away = 2.2 * float(np.linalg.norm(vertices, axis=1).max()) / np.tan(np.radians(30))
+    camera = _node(
+        "renderer",
+        "camera",
+        "vtkCamera",
+        {
+            "focalPoint": [0, 0, 0],
+            "position": (away * view[2]).tolist(),
+            "viewUp": view[1].tolist(),
+            "clippingRange": [0.2 * away, 3 * away],
+        },
+    )
+    light = _node(
+        "renderer", "light", "vtkLight", {"lightType": "HeadLight", "intensity": 1, "color": [1, 1, 1], "switch": 1}
+    )
+    renderer = _node(
+        "window",
+        "renderer",
+        "vtkRenderer",
+        {"background": [1, 1, 1], "twoSidedLighting": 1},
+        camera,
+        actor,
+        light,
+        calls=[("setActiveCamera", "camera"), ("addViewProp", "actor"), ("addLight", "light")],
+    )
+    window = _node(
+        "0", "window", "vtkRenderWindow", {"numberOfLayers": 1}, renderer, calls=[("addRenderer", "renderer")]
+    )
+    window["mtime"] = 1
+    window["extra"] = {"vtkRefId": "window", "centerOfRotation": [0, 0, 0], "camera": "camera"}
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as whole:
+        whole.writestr(
+            zipfile.ZipInfo("index.json"), json.dumps({"scene": window, "hashes": arrays}), zipfile.ZIP_DEFLATED
+        )
+    return file.getvalue()
+
+
+def page(scene_file: bytes, nonce: str) -> str:
+    """The page of a viewer with its scene. Its scripts have the nonce that a Content-Security-Policy allows."""
+    found = importlib.util.find_spec("trame_vtk")
+    if found is None or not found.submodule_search_locations:
+        raise Refused(
+            "no surface can be turned",
+            "trame-vtk is missing, which has the viewer",
+            "Install it: pip install 'smallbatch[report]'.",
+            2,
+        )
+    viewer = pathlib.Path(found.submodule_search_locations[0], "tools", "static_viewer.html").read_text("utf-8")
+    content = base64.b64encode(scene_file).decode()
+    # Messages of the viewer to the console are of no use to a reader.
+    start = "window.console.log = () => {};\n"
+    start += f'window.loadDataSet = () => OfflineLocalView.load(document.body, {{ base64Str: "{content}" }});'
+    html = viewer.replace("<body>", f"<body><script>{start}</script>", 1)
+    return re.sub(r"<script(?=[ >])", f'<script nonce="{nonce}"', html)
