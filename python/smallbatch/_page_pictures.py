@@ -146,9 +146,7 @@ def _thumbnails(page_: Page, one: Group, look: Look, v: Any) -> Html:
         Image.fromarray(pixels).convert("P", palette=Image.Palette.ADAPTIVE, colors=64).save(data, "PNG", optimize=True)
         label = f"{k}" + (f" ({file.label(one, k)})" if file.label(one, k) else "")
         source = "data:image/png;base64," + base64.b64encode(data.getvalue()).decode()
-        found.append(
-            tag("figure", tag("img", src=source, alt=f"V of problem {label}"), tag("figcaption", label))
-        )
+        found.append(tag("figure", tag("img", src=source, alt=f"V of problem {label}"), tag("figcaption", label)))
     title = "All problems" if count == look.batch else f"The first {count} of {grouped(look.batch)} problems"
     words = (
         f"{title}: V in the middle plane across z, from −{number_text(limit)} (blue) to {number_text(limit)} "

@@ -154,5 +154,9 @@ def page(scene_file: bytes, nonce: str) -> str:
     # Messages of the viewer to the console are of no use to a reader.
     start = "window.console.log = () => {};\n"
     start += f'window.loadDataSet = () => OfflineLocalView.load(document.body, {{ base64Str: "{content}" }});'
-    html = viewer.replace("<body>", f"<body><script>{start}</script>", 1)
+    # The viewer would ask a network for its icon.
+    viewer = viewer.replace("https://kitware.github.io/vtk-js/icon/", "data:,")
+    policy = f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'nonce-{nonce}'"
+    head = f'<head><meta http-equiv="Content-Security-Policy" content="{policy}">'
+    html = viewer.replace("<head>", head, 1).replace("<body>", f"<body><script>{start}</script>", 1)
     return re.sub(r"<script(?=[ >])", f'<script nonce="{nonce}"', html)

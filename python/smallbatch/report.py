@@ -83,7 +83,9 @@ def _section(page_: Page, one: Group, look: Look, number: int) -> Html:
     if look.disagreed:
         done.append(("disagree at index", look.disagreeing.text()))
     if look.repaired:
-        done.append(("repaired", f"pivots of {grouped(look.repaired)} of the systems were raised: x is that of a nearby matrix"))
+        done.append(
+            ("repaired", f"pivots of {grouped(look.repaired)} of the systems were raised: x is that of a nearby matrix")
+        )
     parts.append(facts(done))
     parts += [tag("p", " ".join(words_of(file, one)))]
     criterion = "" if judged is None else file.text(judged, "criterion")

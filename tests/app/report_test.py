@@ -233,6 +233,7 @@ def test_the_surface_turns_in_the_browser(browser, report, tmp_path):
             break
     assert np.abs(seen() - before).max() > 60
     assert not {entry["method"] for entry in browser.complaints()} & {"Runtime.exceptionThrown", "Network.loadingFailed"}
+    assert all(url.startswith(("file:", "data:")) for url in browser.requests())
 
 
 def test_scripts_of_names_are_not_run(smallbatch, browser, tmp_path):
