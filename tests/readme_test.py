@@ -1,6 +1,5 @@
 """Checks that every command of the first pages works, in the printed order, and that every link leads somewhere."""
 
-import os
 import re
 import subprocess
 from pathlib import Path

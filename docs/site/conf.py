@@ -42,7 +42,8 @@ autodoc_typehints = "signature"
 autodoc_member_order = "bysource"
 
 # Tutorials and the gallery are scripts. They run in their folder, where prepare.py puts data/.
-os.environ["PATH"] = f"{BUILD}/bin:{os.environ['PATH']}"
+# `smallbatch report` runs the python3 of this environment.
+os.environ["PATH"] = f"{BUILD}/bin:{Path(sys.executable).parent}:{os.environ['PATH']}"
 sphinx_gallery_conf = {
     "examples_dirs": ["docs/tutorials", "docs/gallery"],
     "gallery_dirs": ["tutorials", "gallery"],
