@@ -9,7 +9,7 @@ namespace smallbatch {
 
 namespace {
 
-/// With as many digits as tell multiples of `step` apart, and no more.
+/// Writes a value with just enough digits to tell multiples of `step` apart.
 std::string tick_text(double value, double step) {
   const auto decade = [](double x) { return static_cast<int>(std::floor(std::log10(x) + 1e-9)); };
   const int digits = value == 0 ? 0 : decade(std::abs(value)) - decade(step) + 1;

@@ -1,22 +1,22 @@
-// What colours mean in pictures: for potentials a scale that diverges from white, for magnitudes one from light to
-// dark.
+// Colours of pictures. The scale of potentials diverges from white. The scale of magnitudes goes from light to dark.
 //
-// Lightness goes in equal steps of OKLab (Ottosson 2020) in both, so equal differences look alike, and a picture
-// survives printing in grey. Blue and red, and not red and green, for the eyes that see those alike.
+// The lightness of both has equal steps of OKLab (Ottosson 2020). So equal differences look alike, and a picture can be
+// printed in grey. Blue and red are also told apart by people who see red and green alike.
 #pragma once
 
 #include "io/picture/picture.hpp"
 
 namespace smallbatch {
 
-/// t from -1, full blue, through white to 1, full red: a value and its negative are equally dark, along the hues 262
-/// and 27.
+/// Returns the colour at t, from -1 (full blue, hue 262) through white to 1 (full red, hue 27). A value and its
+/// negative are equally dark.
 Colour signed_scale_colour(double t);
-/// Of V, where |V| = limit has the full colour; grey of NaN. Without a limit the sign alone is told.
+/// Returns the colour of V. |V| = limit has the full colour, and NaN is grey. If the limit is 0, the colour shows the
+/// sign alone.
 Colour potential_colour(double value, double limit);
 
-/// place from 0, light yellow (lightness 0.97, hue 105), to 1, dark blue (0.25, 285), with a chroma of 0.13 or what
-/// sRGB has of it.
+/// Returns the colour at `place`, from 0 (light yellow: lightness 0.97, hue 105) to 1 (dark blue: 0.25, 285). The
+/// chroma is 0.13, or less where sRGB has less.
 Colour magnitude_colour(double place);
 
 }  // namespace smallbatch

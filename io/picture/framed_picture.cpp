@@ -13,7 +13,8 @@ std::int64_t widest(const std::vector<Tick>& ticks) {
   return width;
 }
 
-/// Those of an axis of so many pixels, where their texts, which take `each` along it, do not touch each other.
+/// Returns the ticks of an axis of `length` pixels, or none if their texts would touch. A text takes `each` pixels
+/// along it.
 std::vector<Tick> fitting(const std::vector<Tick>& ticks, std::int64_t length, std::int64_t each) {
   double nearest = 1;
   for (std::size_t k = 1; k < ticks.size(); ++k)
@@ -21,7 +22,7 @@ std::vector<Tick> fitting(const std::vector<Tick>& ticks, std::int64_t length, s
   return nearest * static_cast<double>(length) < static_cast<double>(each) ? std::vector<Tick>{} : ticks;
 }
 
-/// A title in so many pixels: where it is too long, without what follows its first words. Its end tells most.
+/// Fits a title into `width` pixels. A title that is too long loses its middle, because its end says most.
 std::string fitting_title(const std::string& title, std::int64_t width) {
   const std::string ellipsis = "...";
   const auto room = static_cast<std::size_t>(width / character_width), head = room / 4;
@@ -39,7 +40,7 @@ FramedPicture draw_framed(std::int64_t width, std::int64_t height, const Picture
                           const std::function<void(Image&, const MapPlace&)>& draw_map,
                           const std::function<Colour(double)>& bar_colour) {
   constexpr std::int64_t gap = 50, bar_width = 26, tick_length = 8, space = 6, margin = 10, frame = 2;
-  constexpr std::int64_t beside = tick_length + space;  // from an axis to its numbers
+  constexpr std::int64_t beside = tick_length + space;  // distance from an axis to its numbers
   constexpr std::int64_t arrow_rows = 9, least_title = 32 * character_width;
   const std::vector<Tick> up_ticks = fitting(words.up, height, text_height),
                           bar_ticks = fitting(words.bar, height, text_height),
@@ -63,7 +64,7 @@ FramedPicture draw_framed(std::int64_t width, std::int64_t height, const Picture
   for (std::int64_t row = 0; row < height; ++row)
     image.fill(bar_left, bar_right, top + row, top + row + 1, bar_colour(1 - static_cast<double>(row) / last_row));
 
-  // From row `begin` on, upwards (-1) or downwards (1).
+  // Draws an arrow from row `begin`, upwards (-1) or downwards (1).
   const auto draw_arrow = [&](std::int64_t begin, std::int64_t step, Colour colour) {
     constexpr std::int64_t half = bar_width / 2;
     for (std::int64_t k = 0; k < arrow_rows; ++k) {

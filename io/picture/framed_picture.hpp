@@ -1,4 +1,4 @@
-// A map in a frame, with a title, numbers on its axes and a bar of its colours.
+// A map in a frame with a title, numbers on its axes and a colour bar.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,18 @@
 namespace smallbatch {
 
 struct PictureWords {
-  std::string title;  ///< above the map, with an ellipsis where it is too long; ASCII, as all
-  std::string right_title, up_title, bar_title;  ///< below, at the left, upwards, and at the right, upwards
+  std::string title;  ///< above the map, with an ellipsis if it is too long; all words are ASCII
+  std::string right_title, up_title, bar_title;  ///< below; at the left and at the right, upwards
   std::vector<Tick> right, up, bar;
   bool is_exceeded = false,
-       is_undercut = false;  ///< some values are beyond the bar's upper or lower end: an arrow there
+       is_undercut = false;  ///< values lie beyond the upper or lower end of the bar, which gets an arrow
 };
 
-/// Where the map is: pixels [left, left + width) x [top, top + height), of which it fills each.
+/// Place of the map in the picture: all pixels [left, left + width) x [top, top + height).
 struct MapPlace {
   std::int64_t left = 0, top = 0, width = 0, height = 0;
 
-  /// "left,top,width,height", as the texts of PNG files say it.
+  /// Returns "left,top,width,height", which is a text of the PNG file.
   [[nodiscard]] std::string text() const;
 };
 
@@ -32,7 +32,8 @@ struct FramedPicture {
   MapPlace map;
 };
 
-/// `bar_colour` is asked from 0, below, to 1. Numbers of which an axis would have no place for all are left out.
+/// Draws the picture. `bar_colour` takes 0, the lower end of the bar, to 1. An axis without place for all of its
+/// numbers has none.
 FramedPicture draw_framed(std::int64_t width, std::int64_t height, const PictureWords& words,
                           const std::function<void(Image&, const MapPlace&)>& draw_map,
                           const std::function<Colour(double)>& bar_colour);

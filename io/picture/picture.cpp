@@ -1,4 +1,4 @@
-// libpng is used here alone.
+// The only file that uses libpng.
 #include "io/picture/picture.hpp"
 
 #include <png.h>
@@ -26,7 +26,8 @@ void for_each_dot(std::string_view text, Dot&& dot) {
   }
 }
 
-/// libpng reports errors by longjmp: nothing in this function has a destructor. False where writing failed.
+/// Writes the image, and returns whether this succeeded. libpng reports errors by longjmp, so nothing here has a
+/// destructor.
 bool encode(std::FILE* stream, const Image& image, std::span<png_text> texts) {
   const png_error_ptr fail = [](png_structp png, png_const_charp) { png_longjmp(png, 1); };
   const png_error_ptr stay_silent = [](png_structp, png_const_charp) {};

@@ -1,4 +1,4 @@
-// "10x20" of the X Window System's misc-fixed fonts, its printable characters of ASCII. Public domain.
+// Printable ASCII characters of "10x20", a misc-fixed font of the X Window System. Public domain.
 #include "io/picture/picture_font.hpp"
 
 namespace smallbatch {

@@ -1,5 +1,5 @@
-// The letters of pictures: a bitmap font in the program, because libraries that write into pictures (cairo, FreeType)
-// want a font file at run time, and libgd, which has one of its own, brings some thirty libraries.
+// A bitmap font for pictures. Libraries that write into pictures (cairo, FreeType) need a font file at run time. libgd
+// has a font, but needs thirty more libraries.
 #pragma once
 
 #include <array>
@@ -7,10 +7,10 @@
 
 namespace smallbatch {
 
-/// 20 rows from above, of 10 dots; the leftmost dot is the bit 512.
+/// A glyph of 20 rows, from the top. A row has 10 dots, and its leftmost dot is the bit 512.
 using GlyphRows = std::array<std::uint16_t, 20>;
 
-/// Of the characters from ' ' to '~'.
+/// Glyphs of the characters from ' ' to '~'.
 extern const std::array<GlyphRows, 95> picture_font;
 
 }  // namespace smallbatch

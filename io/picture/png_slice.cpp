@@ -1,5 +1,5 @@
-// A plane of V as a PNG: one rectangle of pixels per lattice point, between axes in angstrom with as many pixels for
-// one along both.
+// Draws a plane of V as a PNG. A lattice point is a rectangle of pixels. Axes are in angstrom, and both have the same
+// number of pixels per angstrom.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -18,13 +18,12 @@
 namespace smallbatch {
 namespace {
 
-/// A plane of a lattice's points across one of its axes. The first of the other two axes runs to the right, the second
-/// upwards.
+/// A plane of lattice points across one axis. The first of the other two axes runs to the right, the second upwards.
 struct LatticePlane {
   std::size_t across = 2, right = 0, up = 1;  ///< axes: 0 x, 1 y, 2 z
   std::int64_t columns = 0, rows = 0;         ///< points to the right and upwards
-  double place = 0;                           ///< along `across`; all lengths are in angstrom
-  double left = 0, bottom = 0;  ///< where the first cells begin: a lattice point is the middle of its cell
+  double place = 0;                           ///< coordinate along `across`; all lengths are in angstrom
+  double left = 0, bottom = 0;                ///< edges of the first cells; a lattice point is the middle of its cell
   double column_spacing = 1, row_spacing = 1;
 };
 
@@ -40,7 +39,7 @@ LatticePlane plane_across(int axis, std::int64_t index, const LatticeShape& shap
   plane.columns = counts[plane.right];
   plane.rows = counts[plane.up];
   plane.place = origin[plane.across] + static_cast<double>(index) * spacing[plane.across];
-  if (std::abs(plane.place) < 1e-9 * spacing[plane.across]) plane.place = 0;  // what rounding has left
+  if (std::abs(plane.place) < 1e-9 * spacing[plane.across]) plane.place = 0;  // removes what rounding left of 0
   plane.column_spacing = spacing[plane.right];
   plane.row_spacing = spacing[plane.up];
   plane.left = origin[plane.right] - plane.column_spacing / 2;
@@ -48,9 +47,9 @@ LatticePlane plane_across(int axis, std::int64_t index, const LatticeShape& shap
   return plane;
 }
 
-constexpr std::int64_t greatest_side = 32768;  // points of a plane, either way
+constexpr std::int64_t greatest_side = 32768;  // most points along a side of the plane
 
-/// Columns the fastest, the lowest row first.
+/// Values of the plane. Columns vary fastest, and the lowest row is first.
 std::vector<double> values_of_plane(const LatticeMap& map, const LatticePlane& plane, std::int64_t index) {
   const std::array<std::int64_t, 3> strides{1, map.shape.nx, map.shape.plane_points()};
   std::vector<double> values;
@@ -72,15 +71,15 @@ struct Pixels {
   std::int64_t width = 0, height = 0;
 };
 
-/// Of the whole plane: as many for an angstrom along both axes, but for planes whose cells are so flat or so high that
-/// they would be thinner than a pixel, or the picture too long.
+/// Size of the whole plane in pixels, with one scale for both axes. Planes with very flat or very high cells have two
+/// scales: their cells would be thinner than a pixel, or the picture too long.
 Pixels pixels_of(const LatticePlane& plane) {
   constexpr double wanted_width = 512, greatest = 4096, longest_cell = 8;
   const auto columns = static_cast<double>(plane.columns), rows = static_cast<double>(plane.rows);
   const double most_per_angstrom = greatest / (rows * plane.row_spacing);
   double per_angstrom = std::min(std::ceil(wanted_width / columns) / plane.column_spacing, most_per_angstrom);
   per_angstrom = std::max({per_angstrom, 1 / plane.column_spacing, 1 / plane.row_spacing});
-  // Where it can be, a row is a whole number of pixels.
+  // A row is a whole number of pixels if possible.
   const double whole = std::max(1.0, std::round(per_angstrom * plane.row_spacing)) / plane.row_spacing;
   if (whole * plane.column_spacing >= 1) per_angstrom = whole;
   const auto length = [&](double count, double spacing) {

@@ -32,14 +32,14 @@ void add_magnitudes(const SignalBlock& block, std::int64_t baselines, MagnitudeM
   }
 }
 
-/// Of numbers 0 ... count - 1, each in the middle of its stretch of the axis.
+/// Ticks of the numbers 0 ... count - 1. Each is in the middle of its part of the axis.
 std::vector<Tick> in_the_middle_of_cells(std::vector<Tick> ticks, std::int64_t count) {
   const auto n = static_cast<double>(count);
   for (Tick& tick : ticks) tick.place = (tick.place * (n - 1) + 0.5) / n;
   return ticks;
 }
 
-/// True where every channel is nearer to its place between the first and the last than to its neighbours'.
+/// Whether all channels lie within half a step of a grid with equal steps.
 bool are_equal_steps(const std::vector<double>& frequency) {
   if (frequency.empty()) return false;
   const double step = (frequency.back() - frequency.front()) / static_cast<double>(frequency.size() - 1);
@@ -49,7 +49,7 @@ bool are_equal_steps(const std::vector<double>& frequency) {
   return std::isfinite(frequency[0]);
 }
 
-/// From the first channel to the last, whichever is the larger.
+/// Ticks from the first channel to the last. Frequencies may rise or fall.
 std::vector<Tick> frequency_ticks(const std::vector<double>& frequency, std::int64_t most) {
   const double first = frequency.front() / 1e6, last = frequency.back() / 1e6;
   std::vector<Tick> ticks = round_ticks(std::min(first, last), std::max(first, last), most, 0);
@@ -90,7 +90,7 @@ double colour_place(double value, const VisibilityColours& colours) {
   return std::clamp(place, 0.0, 1.0);
 }
 
-/// Pixels of `count` cells, each of them of as many.
+/// Returns the pixels of `count` cells of one size.
 std::int64_t enlarged(std::int64_t count, std::int64_t least) { return count * ((least + count - 1) / count); }
 
 FramedPicture draw(const MagnitudeMap& map, const std::vector<double>& frequency, const VisibilityColours& colours,
