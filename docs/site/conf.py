@@ -18,7 +18,7 @@ extensions = ["myst_parser", "breathe", "sphinx.ext.autodoc", "sphinx_copybutton
               "fortran"]
 include_patterns = ["index.md", "README.md", "docs/*.md", "docs/how-to/*.md", "docs/adr/*.md", "io/FORMAT.md",
                     "bench/*.md", "data/README.md", "examples/*/README.md", "CHANGELOG.md", "CONTRIBUTING.md", "reference/**",
-                    "tutorials/*.rst", "gallery/*.rst"]
+                    "tutorials/*.rst"]
 
 # Markdown as GitHub has it: headings are targets, and nothing but Markdown is a mark.
 myst_heading_anchors = 4
@@ -41,15 +41,13 @@ breathe_show_enumvalue_initializer = True
 autodoc_typehints = "signature"
 autodoc_member_order = "bysource"
 
-# Tutorials and the gallery are scripts. They run in their folder, where prepare.py puts data/.
-# `smallbatch report` runs the python3 of this environment.
+# Tutorials are scripts. They run in their folder, where prepare.py puts data/ and examples/.
 os.environ["PATH"] = f"{BUILD}/bin:{Path(sys.executable).parent}:{os.environ['PATH']}"
 sphinx_gallery_conf = {
-    "examples_dirs": ["docs/tutorials", "docs/gallery"],
-    "gallery_dirs": ["tutorials", "gallery"],
-    "filename_pattern": r"/docs/(tutorials|gallery)/",
+    "examples_dirs": ["docs/tutorials"],
+    "gallery_dirs": ["tutorials"],
+    "filename_pattern": r"/docs/tutorials/",
     "within_subsection_order": "FileNameSortKey",
-    "image_scrapers": ("matplotlib", "gallery.written_files"),
     "capture_repr": (),
     "notebook_extensions": set(),
     "download_all_examples": False,

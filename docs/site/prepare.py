@@ -50,16 +50,15 @@ README.md is the first page of the repository. [This](/index.md) is the first pa
 
 def link_inputs(source):
     """Puts data/ and examples/ beside the scripts that are run, as a reader has them in the repository's root."""
-    for folder in ("tutorials", "gallery"):
-        for made in (source / folder).glob("*.rst"):  # of a script that is gone
-            if made.stem != "index" and not (source / "docs" / folder / f"{made.stem}.py").exists():
-                made.unlink()
-        for path in [path for top in ("data", "examples") for path in (source / top).rglob("*") if path.is_file()]:
-            # A folder with a README would be a part of the gallery.
-            place = source / "docs" / folder / path.relative_to(source)
-            if path.stem != "README" and not place.is_symlink():
-                place.parent.mkdir(parents=True, exist_ok=True)
-                place.symlink_to(path)
+    for made in (source / "tutorials").glob("*.rst"):  # of a script that is gone
+        if made.stem != "index" and not (source / "docs" / "tutorials" / f"{made.stem}.py").exists():
+            made.unlink()
+    for path in [path for top in ("data", "examples") for path in (source / top).rglob("*") if path.is_file()]:
+        # A folder with a README would be a group of tutorials.
+        place = source / "docs" / "tutorials" / path.relative_to(source)
+        if path.stem != "README" and not place.is_symlink():
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.symlink_to(path)
 
 
 def list_new_pages(source):
