@@ -322,7 +322,7 @@ TEST_P(CorrelationTest, WrongCallsAreRefusedWithTheirNumbers) {
   using enum SampleType;
   refused(Signal(complex_float32, 1, 1, 0), SumType::complex_float32, "0");
   refused(Signal(complex_int8, 0, 1, 4097), SumType::complex_int32, "4097");
-  refused(Signal(complex_int8, 1, 1, 1, 0), SumType::complex_int32, "no integration");
+  refused(Signal(complex_int8, 1, 1, 1, 0), SumType::complex_int32, "too few samples");
   refused(Signal(complex_int8, 0, std::int64_t{1} << 31, 1, std::int64_t{1} << 40), SumType::complex_int64,
           "2147483648");
   refused(Signal(complex_int8, 1, 1, 1), SumType::complex_float32, "type of the sums");
