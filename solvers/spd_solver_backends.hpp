@@ -13,7 +13,8 @@ std::unique_ptr<SpdSolver> make_cuda_spd_solver(int device, const SpdOptions& op
 std::unique_ptr<SpdSolver> make_cpu_spd_solver(unsigned threads, const LdltKernels& kernels, const SpdOptions& options);
 std::unique_ptr<SpdSolver> make_reference_spd_solver(unsigned threads, const SpdOptions& options);
 
-/// Throw what SpdSolver::solve throws, for the shape alone and for all arguments.
+/// Throw what SpdSolver::solve throws. check_spd_shape() looks at shape and count alone, check_spd_batch() at all
+/// arguments.
 void check_spd_shape(const SpdShape& shape, std::int64_t count);
 template <class T>
 void check_spd_batch(const SpdBatch<T>& batch, const SpdSolution<T>& solution);

@@ -339,7 +339,7 @@ void H5mdParticles::expect_steps_of_positions(const Element& element) const {
   are_integers ? expect(std::int64_t{}) : expect(double{});
 }
 
-/// Reads an element for some frames, one after the other. Numbers for all frames are repeated for each.
+/// Reads an element for the frames first, first + 1, ... An element that the file has once is repeated for each frame.
 template <class T>
 void H5mdParticles::read_frames(const Element& element, std::int64_t first, std::int64_t count, T* values) const {
   const auto& shape = file_->dataset(element.dataset).shape;

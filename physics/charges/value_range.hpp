@@ -24,8 +24,8 @@ constexpr double least_distance(const PotentialOptions& options, double singular
   return options.softening > 0 ? options.softening : singular_distance;
 }
 
-/// Factor of the charges, a power of two, in a sum in double precision. `most` is an upper limit of every sum of their
-/// magnitudes.
+/// Returns the power of two that multiplies charges in sums in double precision, so that these do not overflow. `most`
+/// is at least the sum of |q|.
 constexpr double charge_scale(double most, double least_distance) {
   return most / least_distance / least_distance < 0x1p1000 ? 1 : per_large_unit;
 }

@@ -171,7 +171,7 @@ class File:
         return {text_of(name): hashes[first:last].copy() for name, first, last in zip(names, offset, offset[1:])}
 
     def _compare(self, dataset: h5py.Dataset, place: Any) -> None:
-        """Compares the pieces that something is read of with their checksums, each once."""
+        """Compares the pieces that hold `place` with their checksums. A piece is compared once."""
         hashes = self.sums.get(str(dataset.name)) if self.sums else None
         start = dataset.id.get_offset() if hashes is not None and len(hashes) else None
         if start is None or hashes is None:

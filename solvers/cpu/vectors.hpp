@@ -10,8 +10,8 @@
 namespace smallbatch {
 namespace {
 
-/// Whether the compiler fuses multiply-adds if the instruction set has them; sets with wider registers than the
-/// baseline's have them. Without optimization it never does.
+/// Whether the compiler fuses a multiplication and an addition where the instruction set can. It never does without
+/// optimization. Instruction sets with wider registers than the baseline's can (Lanes::fuses).
 #ifdef __OPTIMIZE__
 constexpr bool compiler_fuses = true;
 #else

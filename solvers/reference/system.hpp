@@ -214,8 +214,8 @@ class RefereeSystem {
     return worst;
   }
 
-  /// Changes of solutions by rounding to T, relative to ||x||_1, in multiples of u. They are the largest change found,
-  /// and the most that a solution as small as these could change.
+  /// Change of solutions by rounding to T, relative to ||x||_1, in multiples of u. `found` is the largest change of a
+  /// solution. `most` is the largest that underflow could cause: n elements, each by half the smallest number of T.
   struct RoundingLoss {
     double found = 0, most = 0;
   };

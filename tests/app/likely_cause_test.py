@@ -1,4 +1,4 @@
-"""Sets in which all systems fail alike: the question that `run` asks about inputs with common mistakes."""
+"""Sets with common mistakes, such as a triangle in place of A. `run` names the likely cause, often as a question."""
 
 import json
 

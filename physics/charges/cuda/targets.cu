@@ -2,9 +2,9 @@
 // and are fast. This file has one kernel and is simple.
 //
 // A thread has one target, and its block reads the charges through shared memory. Coordinates are sums of two numbers
-// of type T, so differences keep all digits near a charge. Some pairs are summed in double precision from the original
-// coordinates. They may be on one place, or T does not hold their numbers. Terms are added in T, 16 at a time. These
-// sums are added in double precision, in the order of the charges.
+// of type T, so differences keep all digits near a charge. A pair is summed in double precision, from the original
+// coordinates, if its members may coincide or its numbers may leave the range of T. Other terms are added in T, 16 at a
+// time. These sums are added in double precision, in the order of the charges.
 #include "core/grid_stride.cuh"
 #include "physics/charges/cuda/interaction.cuh"
 #include "physics/charges/cuda/kernels.cuh"

@@ -72,7 +72,8 @@ class TileCopy {
     for (int m = 0; m < copies; ++m) {
       // If nothing is copied, nothing is read.
       const bool is_there = m * times_apart < left_;
-      // The times of a thread differ only in bits that its first time does not have. So do the places.
+      // A thread's first time is below times_apart, a power of two. Its other times add multiples of that. No bits
+      // overlap, so XOR gives the place in a row.
       constexpr std::uint32_t row = Width * Signal::bytes;
       const std::uint32_t further = place_of<Signal, Width>(m * times_apart, 0);
       asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"((to ^ further % row) + further / row * row),

@@ -312,7 +312,7 @@ __device__ V sum_of_group(V value) {
   for (int step = Width / 2; step > 0; step /= 2) value += __shfl_xor_sync(whole_warp, value, step);
   return value;
 }
-/// Returns the sum over the lanes of the system, if each lane has one sum for each of its shares.
+/// Adds up one sum for each share of each lane of the system.
 template <class L, class V>
 __device__ __forceinline__ V sum_of_shares(const V (&of_share)[L::shares]) {
   constexpr int shares = L::shares;

@@ -178,9 +178,9 @@ __device__ __forceinline__ double judge_kept(int n, int group, int lane, const T
   return judgement.result(n, lane, norm_a);
 }
 
-/// Returns the bits of judge_kept() for a matrix of N rows that is symmetric to the bit and no longer in shared memory.
-/// The matrix is read again from the second-level cache, row by row; the pieces of a row are dealt out to the lanes. A
-/// lane thus has columns, which are rows by symmetry. The matrix and b are in global memory.
+/// Returns what judge_kept() returns, to the bit. The matrix has N rows, is symmetric to the bit, and is no longer in
+/// shared memory. The matrix is read again from the second-level cache, row by row; the pieces of a row are dealt out
+/// to the lanes. A lane thus has columns, which are rows by symmetry. The matrix and b are in global memory.
 template <class T, class L>
 __device__ __forceinline__ double judge_read_again(int lane, const T* matrix, const T* b,
                                                    typename Residual<T>::Factor* places, const T (&x)[L::rows],

@@ -94,7 +94,8 @@ __device__ __forceinline__ std::int64_t system_of(const Arguments<T>& args, unsi
   return min(std::int64_t{fresh(static_cast<int>(task))} * L::systems + group, args.count - 1);
 }
 
-/// Starts copies like stage_pieces(), for whole matrices with rows that are not a power of two of pieces.
+/// Starts copies like stage_pieces(), for whole matrices. The number of pieces in a row need not divide the number of
+/// lanes in a warp.
 template <class T, class L, class Source>
 __device__ __forceinline__ void stage_rows(Source&& source, TileMemory<T, L>& memory) {
   constexpr int P = L::piece, per_row = L::pieces_per_row;

@@ -159,7 +159,8 @@ struct StoredWork {
         if (is_own(v)) odd |= differing_bits(a[v][c], mirrored[G * v]);
     }
   }
-  /// Copies the rows before `late` in place of others, which have been read. The triangle of the replaced rows is kept.
+  /// Starts to copy the rows before `late` over the rows from `place` on, which are in registers by now. If systems are
+  /// judged, the triangle of the replaced rows is stored from these registers.
   __device__ __forceinline__ void exchange_rows(unsigned task, const T (&a)[R][N]) const {
     if constexpr (bulk) leave_to_bulk_copies();
     __syncwarp();  // the rows from `place` on have been read: the first rows take their place

@@ -405,8 +405,8 @@ __device__ __forceinline__ bool factor_blocks(int n, bool odd, Blocks<B>& a, Blo
     Multipliers l;
     Block inverse;  // reciprocals of the pivots
   } factors;
-  // Computes L, D and z of block K. Everything before block K has been subtracted from A, but not from z. The lane's
-  // part of what z lacks is `sum`.
+  // Computes L, D and z of block K. The blocks before K have been subtracted from A, but not from the right-hand side.
+  // `sum` is the lane's part of what must still be subtracted there.
   const auto factor_diagonal = [&](int K, Block diagonal, double sum) __attribute__((always_inline)) {
     auto& [l, inverse] = factors;
     const auto keep = [&](const Corner& c, int first) __attribute__((always_inline)) {

@@ -274,8 +274,8 @@ class Sanitized : public ::testing::TestWithParam<int> {
       check(double{}, shape);
     }
   }
-  /// Expects the referee's judgement of systems that are solved with all numbers. With fewer numbers, and with arrays
-  /// that are not aligned, the bits must be the same.
+  /// Solves systems and asks for all numbers; the referee must find them right. If fewer numbers are asked for, or
+  /// arrays are not aligned, the bits must be the same.
   static void expect_solved(int nrhs, const SpdOptions& options, Odd odd, bool determinant_only = false,
                             bool sizes_differ = false) {
     for_all(nrhs, determinant_only, [&]<class T>(T, const SpdShape& shape) {
