@@ -128,7 +128,7 @@ def test_charges_of_a_topology_must_fit(smallbatch, tmp_path):
     for arguments, code, says in [
         (["bare.h5md"], 3, ["/particles/trajectory of bare.h5md", '"charge"', "/observables", "PQR"]),
         (["bare.h5md", "--charges", "less.pqr"], 3, ["/particles/trajectory", "4 particles", "less.pqr has 3 charges"]),
-        (["charged.h5md", "--charges", "topology.pqr"], 3, ["/observables/charge", "of its own", "topology.pqr"]),
+        (["charged.h5md", "--charges", "topology.pqr"], 3, ["/observables/charge", "already has charges", "topology.pqr"]),
         (["bare.h5md", "--charges", "none.pqr"], 4, ["none.pqr"]),
         (["topology.pqr", "--charges", "topology.pqr"], 2, ["--charges", "topology.pqr is not one"]),
     ]:

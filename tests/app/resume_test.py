@@ -217,7 +217,7 @@ def test_with_nothing_to_resume_it_runs_and_with_all_of_it_there_it_says_so(smal
         file.seek(place)
         file.write(bytes(8))
     refused = smallbatch(*CALL, "--resume", expect=7).stderr
-    assert "warning r.h5 has changed since it was written (changed: " in refused and "exists already" in refused
+    assert "warning r.h5 has changed since it was written (/solve/" in refused and "exists already" in refused
     assert os.stat(tmp_path / "r.h5").st_ino == before.st_ino
 
 

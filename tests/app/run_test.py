@@ -269,7 +269,8 @@ def test_the_summary_says_what_the_answers_are_worth(smallbatch, tmp_path):
     assert systems["worst_backward_error_in_roundoffs"] == pytest.approx(worst)
     assert systems["smallest_rcond"] == pytest.approx(1 / np.linalg.cond(a.astype(np.float64), 1).max(), rel=1e-5)
     assert systems["repaired_pivots"] == systems["repaired_systems"] == 0
-    assert f"backward error at most {worst:.3g} u, rcond at least {systems['smallest_rcond']:.3g}\n" in text
+    said = f"backward error at most {worst * U[np.float32]:.2g} ({worst:.3g} u, u = 2^-24), rcond at least "
+    assert f"{said}{systems['smallest_rcond']:.3g}\n" in text
     with open_problem_file(tmp_path / "none.h5") as file:
         add_solve(file, batch=0)
     (systems,) = json.loads(smallbatch("run", "none.h5", "-o", "none_r.h5", "--json").stdout)["sets"]

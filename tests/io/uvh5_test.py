@@ -340,7 +340,7 @@ def test_a_baseline_that_comes_twice_is_refused(smallbatch, tmp_path):
         file["Header/ant_2_array"][1] = file["Header/ant_2_array"][0]
 
     done, _, _ = imported_after(smallbatch, tmp_path, twice)
-    assert done.returncode == 3 and "another row has" in done.stderr and not (tmp_path / "i.h5").exists()
+    assert done.returncode == 3 and "has the same baseline at the same time" in done.stderr and not (tmp_path / "i.h5").exists()
 
 
 def test_what_is_no_number_is_missing(smallbatch, tmp_path):
