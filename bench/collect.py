@@ -16,8 +16,8 @@ HEAD = """# Measured figures
 `scripts/gpu` writes this file; it is not edited by hand. Each table names its commit and its machine.
 
 A figure of the GPU is the median of 15 launches, timed by events, with the data on the device. Slow steps have 5 launches
-at least. The referee checks a step before it is timed. Registers, local memory and warps per multiprocessor are those that
-the CUDA runtime states for the kernels of a step, in the order of their launches.
+at least. The referee checks a step before it is timed. The CUDA runtime states registers, local memory and warps per
+multiprocessor. The kernels of a step stand in the order of their launches.
 """
 
 

@@ -21,7 +21,7 @@ HASH = {".cmake", ".yml", ".toml", ".sh", ""}
 C_TOKEN = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'', re.S)
 # A sentence ends at a full stop, a colon, a question mark or an exclamation mark. A blank must follow, and then a
 # capital, a digit or a mark of code. Quotes and brackets may stand before and after the blank.
-SENTENCE_END = re.compile(r'(?<!\be\.g)(?<!\bi\.e)(?<!\bcf)(?<!\bvs)(?<![A-Z])[.!?:]["\')*]*\s+(?=["\'(*`\\[]*([A-Z0-9`@\\]|\w+/))')
+SENTENCE_END = re.compile(r'(?<!\be\.g)(?<!\bi\.e)(?<!\bcf)(?<!\bvs)[.!?:]["\')*]*\s+(?=["\'(*`\\[]*([A-Z0-9`@\\]|\w+/))')
 WORD = re.compile(r"[A-Za-z][\w'-]*")
 
 
@@ -123,7 +123,7 @@ def paragraphs(path):
 
 
 def sentences(paragraph):
-    plain = re.sub(r"`[^`]*`", "code", re.sub(r"\]\([^)]*\)", "]", paragraph))
+    plain = re.sub(r"(`+)[^`]*\1", "`code`", re.sub(r"\]\([^)]*\)", "]", paragraph))
     return [part.strip() for part in SENTENCE_END.sub("\n", plain).split("\n") if part.strip()]
 
 
