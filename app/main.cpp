@@ -55,8 +55,8 @@ class OutputStands : public Error {
       : Error(error.kind(), file + " is complete, but " + error.what()) {}
 };
 
-/// Prints what is said about a written file. The file is complete, so the command succeeds even if nobody can read the
-/// message. With --json it fails, because the caller relies on the object on stdout.
+/// Prints the text about a written file. The file is complete, so the command succeeds even if the text cannot be
+/// printed. With --json it fails then, because the caller relies on the object on stdout.
 ExitCode print_about(const std::string& file, bool json, const std::string& text) {
   end_soon_with({json, words_on_whole(file), {}});
   try {
@@ -126,7 +126,7 @@ struct Execute {
   ExitCode operator()(const ReportOptions& o) const { return print_about(o, write_report(o)); }
 };
 
-/// Returns the option that does what an error of a library room recommends.
+/// Returns a sentence about the option that helps after this error. Errors from library rooms do not name options.
 const char* option_for(const Error& error) {
   switch (error.kind()) {
     case ErrorKind::no_device:

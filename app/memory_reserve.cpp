@@ -17,8 +17,9 @@
 namespace smallbatch {
 namespace {
 
-/// Size of the reserve and of its largest piece. Pages that are never written take no memory. A larger request is not a
-/// small allocation inside a library, and its caller can be told that it failed.
+/// Size of the reserve and of its largest piece. Pages of the reserve that are never written take no memory. C
+/// libraries need the reserve for small allocations only. A larger request may fail, because its caller can report
+/// that.
 constexpr std::size_t reserve_bytes = std::size_t{16} << 20, largest_piece = std::size_t{1} << 20;
 constexpr std::size_t usual_alignment = alignof(std::max_align_t);
 
@@ -122,7 +123,7 @@ void* calloc(std::size_t number, std::size_t size) {
   if (void* const found = ask ? ask(number, size) : nullptr) return found;
   std::size_t bytes = 0;
   if (__builtin_mul_overflow(number, size, &bytes)) return nullptr;
-  return smallbatch::take_from_reserve(bytes, 1);  // zero, because nothing is given out twice
+  return smallbatch::take_from_reserve(bytes, 1);  // holds zeros, because no part of the reserve is given out twice
 }
 
 void free(void* memory) {

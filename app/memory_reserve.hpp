@@ -9,7 +9,7 @@
 namespace smallbatch {
 
 /// While an object of this class lives, the first `new` that finds no memory throws. At other times, such as before and
-/// after main, the reserve serves.
+/// after main, `new` takes from the reserve instead.
 class TellsOfMissingMemory {
  public:
   TellsOfMissingMemory() noexcept;

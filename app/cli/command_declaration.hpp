@@ -138,10 +138,10 @@ class Command {
   std::vector<const CLI::Option*> lists_;
   std::vector<std::function<void()>> second_looks_;
 
-  /// Returns the word of the file format that an earlier version or the Python package spells differently, else
-  /// nothing.
+  /// Returns the file format's word for `word`, if `word` is a spelling of an earlier version or of the Python package.
+  /// Otherwise returns an empty text.
   static std::string_view synonym_of(std::string_view word);
-  /// The help shows the words as {a|b}.
+  /// Returns a check that a value is one of `words`, or a synonym of one of them. The help shows the words as {a|b}.
   static CLI::Validator is_one_of(const std::vector<std::string>& words);
 };
 

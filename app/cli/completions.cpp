@@ -121,7 +121,8 @@ std::string zsh(const CommandDescription& program) {
       for (const std::string& name : option->names)
         script << " \\\n        " << quoted(name + "[" + description(option->help) + "]" + value, "'\\''");
     }
-    // The words of the command itself come first, so positions are not counted.
+    // All words that are not options are completed alike. _arguments would count the command's own words as positional
+    // arguments, so positions cannot tell them apart.
     std::string others = "_files";
     if (!command->commands.empty())
       others = "(" + joined(command->commands, " ", [](const auto& inner) { return inner.name; }) + ")";

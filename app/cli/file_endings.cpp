@@ -11,8 +11,8 @@ namespace {
 
 struct Ending {
   std::string_view ending, promises;
-  std::string_view to_write,
-      to_read;  ///< what to do instead, for a user who wants to write or has such a file; may be empty
+  std::string_view to_write,  ///< remedy for a user who wants to write a file with this ending; may be empty
+      to_read;                ///< remedy for a user who has a file with this ending; may be empty
 };
 
 constexpr std::string_view exported = "smallbatch export makes it from a result file.";

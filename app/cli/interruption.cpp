@@ -29,8 +29,8 @@ namespace {
 
 constexpr std::array<std::pair<int, const char*>, 4> ending_signals{
     {{SIGINT, "SIGINT"}, {SIGTERM, "SIGTERM"}, {SIGHUP, "SIGHUP"}, {SIGXCPU, "SIGXCPU"}}};
-/// Time until the process is ended after a signal, and after the code that noticed the signal has begun to report it.
-/// Both together, with the handlers, stay below a second.
+/// `patience`: time from a signal to the end of the process, unless the code that noticed the signal reports it before.
+/// `patience_with_words`: time for that report. Together with the handlers, both stay below a second.
 constexpr ::suseconds_t patience_microseconds = 700'000, patience_with_words_microseconds = 200'000;
 
 std::atomic<int> caught_signal = 0;  // lock-free, because a handler writes it
@@ -58,7 +58,8 @@ void set_clock(::suseconds_t microseconds) {
   ::setitimer(ITIMER_REAL, &once, nullptr);
 }
 
-/// Writes without waiting. Nobody reads from a terminal that is gone, and a full pipe would block this process.
+/// Writes the text if that needs no waiting. Nobody reads from a terminal that is gone, and a full pipe would block
+/// this process.
 void write_text(int file, const char* text, std::size_t size) {
   pollfd ready{file, POLLOUT, 0};
   if (::poll(&ready, 1, 0) <= 0 || ::write(file, text, size) < 0) return;

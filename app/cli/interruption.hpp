@@ -7,16 +7,17 @@
 
 namespace smallbatch {
 
-/// Catches these signals, except those that were ignored before (nohup). A second signal ends the process at once.
+/// Catches SIGINT, SIGTERM, SIGHUP and SIGXCPU, except those that were ignored before (nohup). A second signal ends the
+/// process at once.
 void catch_interruptions();
 
 /// Throws Error(interrupted) after a signal: "stopped by SIGTERM". The remedy is added once all stages have ended,
 /// because only then is it known which files are left.
 void stop_if_interrupted();
-/// End of the message where no file is left.
+/// End of the message about a signal, if no file is left.
 inline constexpr const char* words_on_nothing_left = " (no output file was left). Run again.";
 
-/// End of the message where the output is complete.
+/// End of the message about a signal, if the output is complete.
 inline std::string words_on_whole(const std::string& output) { return ". " + output + " is complete."; }
 
 /// Returns the number of the signal, or 0 before one has come.
@@ -29,12 +30,12 @@ struct LastWords {
   std::vector<std::string> to_remove;  ///< files, removed only if this process has them open
 };
 void end_soon_with(const LastWords& words);
-/// Also writes the last message to this file, as a log line.
+/// Also writes the last message to `log_file`, as a log line, if a signal ends the process.
 void end_soon_in_log(const std::string& log_file);
-/// Removes the files of LastWords::to_remove, for a process that ends here for another reason.
+/// Removes the files of LastWords::to_remove. It is for a process that ends for a reason other than a signal.
 void remove_unfinished();
-/// Keeps the handler from writing a message. From now on the code that noticed the signal writes it, or another process
-/// does.
+/// Keeps the handler from writing the last message. From now on the code that noticed the signal writes a message, or
+/// another process does.
 void end_soon_without_words();
 
 /// Sets the sentence on how to resume a failed run, for the error message. It is empty if the run leaves nothing.

@@ -15,7 +15,7 @@ std::string json_text(const Json& json) {
   return visible_json(json.dump(2, ' ', false, Json::error_handler_t::replace)) + "\n";
 }
 
-/// Returns a count that is kept as a double: as an integer, if it fits into int64.
+/// Returns a count, which is kept as a double, as JSON. It becomes an integer if it fits into int64.
 template <class Json>
 Json count_json(double count) {
   constexpr double beyond_int64 = 0x1p63;

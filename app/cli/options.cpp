@@ -292,8 +292,8 @@ class ChargesCommand : public Command {
          [&unit](const std::string& name) { unit = parse_unit(name); });
   }
 
-  /// Declares what is asked of charges. `of_lattices` are options of a lattice. They are refused if V is wanted at the
-  /// charges.
+  /// Declares the options of AskedOfCharges. `of_lattices` names options that describe a lattice. They are refused with
+  /// --targets charges.
   void asked_of_charges(AskedOfCharges& asked, const std::vector<std::string>& of_lattices) {
     choice("--targets", asked.targets, {{"lattice", TargetKind::lattice}, {"charges", TargetKind::charges}},
            "Where V is wanted: on a lattice, or at each charge, from all other charges");

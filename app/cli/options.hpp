@@ -25,7 +25,7 @@ struct DeviceRequest {
   enum class Kind { automatic, cpu, cuda, reference };
   Kind kind = Kind::automatic;
   // NOLINTNEXTLINE(readability-redundant-member-init): g++ misses it where only the kind is given
-  std::vector<int> indices{};  ///< indices of the GPUs, with cuda; empty: one GPU, or all
+  std::vector<int> indices{};  ///< with Kind::cuda: indices of the GPUs; empty: the first GPU, or with `all` every GPU
   bool all = false;
 };
 
@@ -57,11 +57,11 @@ struct RunOptions {
   VerifyMode verify{VerifyMode::Kind::automatic, 0};
   SpdOptions spd;  ///< method and pivot floor
   Singular singular = Singular::infinite;
-  ScalarType precision = ScalarType::float32;  ///< of the arithmetic of potentials and pair energies, and of V
+  ScalarType precision = ScalarType::float32;  ///< computes V and pair energies, and stores V
   unsigned threads = 0;
   InstructionSet instruction_set = InstructionSet::best;
   Share share;               ///< the share of every set that this process runs; all by default
-  std::uint64_t memory = 0;  ///< bytes of all blocks in memory; 0: the fastest choice (app/run/cut_into_blocks.hpp)
+  std::uint64_t memory = 0;  ///< limit of the bytes of all blocks in memory; 0: the fastest choice
   FailOn fail_on = FailOn::errors;
   bool dry_run = false;
   bool overwrite = false, json = false;
@@ -139,7 +139,7 @@ struct GenerateSignalOptions {
   std::int64_t integrate = 0;  ///< samples per integration; 0: all
   bool mean = false;
   std::vector<double> delays{0, 21.3};  ///< one per source: delay from one input to the next, nanoseconds
-  double noise = 1;                     ///< amplitude of the noise of each input; a source has 1
+  double noise = 1;                     ///< amplitude of the noise of each input; sources have amplitude 1
   double flagged = 0;                   ///< fraction of the samples that are flagged
   double first_frequency = 1.4e9, channel_width = 1e5;  ///< Hz
   std::uint64_t seed = 1;
@@ -194,7 +194,7 @@ struct ExportOptions {
   std::int64_t index = 0;
   int axis = 2;                        ///< axis normal to the slice of a picture: 0 x, 1 y, 2 z
   std::optional<std::int64_t> slice;   ///< index of the slice along the axis; the middle by default
-  std::vector<std::string> of_slices;  ///< --axis and --slice, if given
+  std::vector<std::string> of_slices;  ///< those of --axis and --slice that are given
   bool overwrite = false, json = false;
 };
 

@@ -9,7 +9,7 @@
 
 namespace smallbatch {
 
-/// Sets what a set asks for, from the options.
+/// Copies the requests of the options to a set.
 inline void ask(ChargesOfSet& set, const AskedOfCharges& asked) {
   set.softening = asked.softening;
   set.cutoff = asked.cutoff;
@@ -23,7 +23,7 @@ inline void ask(PotentialSet& set, const AskedOfCharges& asked) {
   ask(static_cast<ChargesOfSet&>(set), asked);
 }
 
-/// Merges the result files of all shares. Returns what these files tell about the sets.
+/// Merges the result files of all shares. Returns the report that these files hold about the sets.
 RunReport merge(const MergeOptions& options, const std::string& command_line);
 std::string merge_text(const MergeOptions& options, const RunReport& merged);
 std::string info(const InfoOptions& options);

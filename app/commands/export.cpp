@@ -24,7 +24,8 @@ bool is_named(const Set& set, const std::string& name) {
   return set.name == name || std::string(Set::kind) + "/" + set.name == name;
 }
 
-/// Returns the named set, or the only one. Error messages call its contents `things`.
+/// Returns the set with this name, or the only set if the name is empty. Error messages call the contents of sets
+/// `things`.
 template <class Set>
 const Set& choose_set(const ProblemSets& all, const std::string& things, const std::string& name,
                       const std::string& path) {

@@ -68,7 +68,8 @@ void expect_all(const std::vector<ResultsOfShare>& shares) {
           " -o FILE makes it.");
 }
 
-/// Opens all shares and sorts them. Checks that all are there, once each, and of one run.
+/// Opens all shares and sorts them. Checks that they are shares of one run, that none is missing and none is given
+/// twice.
 std::vector<ResultsOfShare> open_shares(const std::vector<std::string>& paths) {
   std::vector<ResultsOfShare> shares;
   for (const std::string& path : paths) {
@@ -127,7 +128,7 @@ bool is_alike(const SolveSet& a, const SolveSet& b) {
          a.rhs_is_vector == b.rhs_is_vector;
 }
 
-/// Returns whether both know the same things about their problems.
+/// Returns whether `a` and `b` have the same kinds of labels (names, steps, times) and the same unit of time.
 bool are_known_alike(const ProblemLabels& a, const ProblemLabels& b) {
   return a.name.empty() == b.name.empty() && a.step.empty() == b.step.empty() && a.time.empty() == b.time.empty() &&
          a.time_unit == b.time_unit;
@@ -156,7 +157,7 @@ bool is_alike(const CorrelationSet& a, const CorrelationSet& b) {
          a.input_position == b.input_position && a.labels == b.labels;
 }
 
-/// Returns the set at `index` of every share. Throws if they are not alike.
+/// Returns the set at `index` of every share. Throws if these sets are not parts of one set.
 template <class Set>
 std::vector<const Set*> parts_of(const std::vector<ResultsOfShare>& shares, std::size_t index) {
   std::vector<const Set*> parts;
@@ -170,7 +171,7 @@ std::vector<const Set*> parts_of(const std::vector<ResultsOfShare>& shares, std:
   return parts;
 }
 
-/// Checks that every share has as many `problems` as its place among all shares requires.
+/// Checks that every share has the number of problems that --shard K/N gives it. Error messages call them `problems`.
 template <class Set>
 void expect_equal_shares(const std::vector<ResultsOfShare>& shares, const std::vector<const Set*>& parts,
                          const Set& whole, const char* problems) {
@@ -253,7 +254,7 @@ void copy_values(const ResultReader& from, const SolveSet& set, ResultWriter& to
 
 template <class T>
 void copy_values(const ResultReader& from, const PotentialSet& set, ResultWriter& to) {
-  PotentialSet cut = set;  // result files have charges only if V is at the charges
+  PotentialSet cut = set;  // result files count charges only if V is at the charges
   if (cut.offset.empty()) cut.offset.assign(static_cast<std::size_t>(set.batch) + 1, 0);
   PotentialBlock<T> block;
   for (const PlaneRange& range : cut_into_blocks(cut, scalar_type_of<T>, cpu_block_bytes, gpu_block_pairs)) {
@@ -271,7 +272,7 @@ void copy_values(const ResultReader& from, const PotentialSet& set, ResultWriter
 }
 
 void copy_values(const ResultReader& from, const PairEnergySet& set, ResultWriter& to) {
-  PairEnergySet cut = set;  // result files have charges only if each has its energy
+  PairEnergySet cut = set;  // result files count charges only if each has its energy
   if (cut.offset.empty()) cut.offset.assign(static_cast<std::size_t>(set.batch) + 1, 0);
   PairEnergyBlock block;
   for (const SystemRange& range : cut_into_blocks(cut, cpu_block_bytes, std::numeric_limits<double>::infinity())) {

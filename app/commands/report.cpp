@@ -41,13 +41,13 @@ namespace {
       "and let its python3 be the first on the PATH.");
 }
 
-/// The last line that Python wrote on stderr.
+/// Returns the last line of Python's stderr.
 std::string last_line(std::string text) {
   while (!text.empty() && text.back() == '\n') text.pop_back();
   return text.substr(text.rfind('\n') + 1);
 }
 
-/// The kind of error that Python's exit code says.
+/// Returns the kind of error that has this exit code.
 ErrorKind kind_of(int code) {
   for (const ErrorKind kind :
        {ErrorKind::usage, ErrorKind::bad_input, ErrorKind::missing_file, ErrorKind::out_of_memory, ErrorKind::output})
@@ -55,7 +55,7 @@ ErrorKind kind_of(int code) {
   return ErrorKind::internal;
 }
 
-/// Runs `python3 -m smallbatch.report words`. Throws what it says on stderr if it fails.
+/// Runs `python3 -m smallbatch.report words`. If Python fails, throws an Error with the last line of its stderr.
 void run_python(std::vector<std::string> words) {
   words.insert(words.begin(), {"python3", "-m", "smallbatch.report"});
   std::vector<char*> arguments;

@@ -50,7 +50,7 @@ const Set& find_set(const SetsByName<Set>& sets, const std::string& name, const 
               "the problem file has that set", "Run the problem file again.");
 }
 
-/// Checks that the results hold what the problem file asks for. Both are given in words.
+/// Checks that the results hold what the problem file asks for. `asked` and `found` describe both in words.
 void expect_same(const Files& files, const std::string& object, const std::string& asked, const std::string& found) {
   if (asked == found) return;
   throw Error(ErrorKind::bad_input, "cannot use " + object + " of " + files.options.results,

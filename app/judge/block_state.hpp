@@ -1,4 +1,4 @@
-// The state of tallies as bytes, which the same program reads back.
+// Stores the state of tallies as bytes, and reads these bytes back. Only the same program reads them.
 #pragma once
 
 #include <cstring>

@@ -16,9 +16,9 @@ namespace smallbatch {
 struct FailureSigns {
   std::int64_t looked_at_not_symmetric = 0, looked_at_matrix_not_finite = 0;  ///< systems examined, by status
   std::int64_t looked_at_rhs_not_finite = 0, looked_at_not_definite = 0;
-  std::int64_t is_upper = 0, is_lower = 0;   ///< the other strict triangle holds zeros only, this one does not
+  std::int64_t is_upper = 0, is_lower = 0;   ///< A has nonzero elements on one side of the diagonal only: above, below
   std::int64_t is_nearly_symmetric = 0;      ///< |a_ij - a_ji| <= 0.01 sqrt(|a_ii a_jj|) for all i, j
-  std::int64_t is_symmetric_batch_last = 0;  ///< the batch, if A is symmetric when read as (n, n, batch)
+  std::int64_t is_symmetric_batch_last = 0;  ///< batch size, if all A are symmetric when read as (n, n, batch); else 0
   std::int64_t is_zero = 0;                  ///< all elements of A are 0
   std::int64_t has_negative_diagonal = 0;    ///< all diagonal elements are negative
   std::int64_t has_zero_on_diagonal = 0;     ///< some diagonal element is 0
@@ -58,11 +58,12 @@ inline constexpr std::array failure_counts{&FailureSigns::looked_at_not_symmetri
 /// Number of systems of a share that are examined for each status.
 inline constexpr std::int64_t most_looked_at = 64;
 
-/// Examines systems of a block that could not be solved, up to most_looked_at. `batch` is that of the set.
+/// Examines systems of a block that could not be solved, up to most_looked_at of each status. `batch` is the number of
+/// systems of the set.
 template <class T>
 void look_at(const SpdBlock<T>& block, std::int64_t batch, FailureSigns& signs);
 
-/// Counts the charges of a block's lattices.
+/// Counts the charges of a block, and those that lie within their problem's lattice.
 template <class T>
 void look_at(const PotentialBlock<T>& block, FailureSigns& signs);
 

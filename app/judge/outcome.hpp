@@ -59,9 +59,10 @@ struct SetOutcome {
   /// Counts the statuses of `count` problems of a result file. The path of the set is `set`. The index of the first
   /// problem in the whole set is `start`.
   void count_statuses(const ResultReader& results, const std::string& set, std::int64_t start, std::int64_t count);
+  /// Counts the backward errors, rcond and repaired pivots of a block's solved systems.
   template <class T>
   void count_numbers(const SpdBlock<T>& block);
-  /// Counts these numbers of the systems in a result file.
+  /// Counts the same numbers of all systems of a set in a result file.
   void count_numbers(const ResultReader& results, const SolveSet& set);
   void count_statistics(const PotentialStatistics& statistics);
   void count_energies(std::span<const double> energies);
@@ -150,8 +151,8 @@ class PotentialTally {
   [[nodiscard]] Verdicts judge(const PotentialBlock<T>& block, const PairsJudged& judged = {});
   void count(const PotentialBlock<T>& block, const Verdicts& verdicts);
   void finish(const PotentialStatistics& statistics);
-  /// Saves and restores the state of judge() and count() for `count` problems from `first` on. The functions for
-  /// judge() may run at the same time as those for count().
+  /// Save and restore the state of judge() (..._judged) and of count() (..._counted) for `count` problems from `first`
+  /// on. The functions for judge() may run at the same time as those for count().
   void put_judged(std::int64_t first, std::int64_t count, std::string& bytes) const;
   void put_counted(std::int64_t first, std::int64_t count, std::string& bytes) const;
   void take_judged(std::int64_t first, std::int64_t count, std::string_view& bytes);
@@ -206,8 +207,8 @@ class CorrelationTally {
   [[nodiscard]] Verdicts judge(const SignalBlock& block) { return verification_.judge(block); }
   void count(const SignalBlock& block, const Verdicts& verdicts);
   void finish();
-  /// Saves and restores the state for some channels, as PotentialTally does. Valid after the last block of an
-  /// integration.
+  /// Save and restore the state for some channels, as in PotentialTally. They are to be called only after the last
+  /// block of an integration.
   void put_judged(std::int64_t first, std::int64_t count, std::string& bytes) const;
   void put_counted(std::int64_t first, std::int64_t count, std::string& bytes) const;
   void take_judged(std::int64_t first, std::int64_t count, std::string_view& bytes);

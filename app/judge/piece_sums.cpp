@@ -59,7 +59,8 @@ void PieceSums::add(const CorrelationSet& set, SignalBlock& block, unsigned thre
       for (std::int64_t k = first; k < last; ++k) found |= !std::isfinite(parts[2 * c * baselines + k]);
       if (found) is_beyond = true;
     });
-    if (is_beyond) info = info_visibility_out_of_range;  // otherwise an earlier piece has set info
+    // If an earlier piece had a bad sample, CorrelationTally::count() keeps the info of that piece.
+    if (is_beyond) info = info_visibility_out_of_range;
   }
 }
 

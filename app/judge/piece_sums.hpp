@@ -23,9 +23,9 @@ class PieceSums {
   void add(const CorrelationSet& set, SignalBlock& block, unsigned threads);
 
  private:
-  AlignedVector<std::int64_t> integers_;  // totals (channels, baselines, 2) of integer or of float32 samples
-  AlignedVector<double> floats_;
-  AlignedVector<std::int32_t> weight_;  // (channels, baselines)
+  AlignedVector<std::int64_t> integers_;  // totals (channels, baselines, 2) of integer samples
+  AlignedVector<double> floats_;          // totals (channels, baselines, 2) of float32 samples
+  AlignedVector<std::int32_t> weight_;    // (channels, baselines)
 };
 
 /// Replaces a block's sums by means, in place.

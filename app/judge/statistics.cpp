@@ -52,8 +52,8 @@ void StatisticsReferee::Found::add(const Found& more) {
   values += more.values;
 }
 
-/// Summarizes few enough values for sums in double precision. Their error is that of 2^7 additions, below 2^-5 of the
-/// bound.
+/// Summarizes the values of a run. A run is short, so sums in double precision have the error of 2^7 additions. This is
+/// below 2^-5 of the bound.
 template <class T>
 StatisticsReferee::Found StatisticsReferee::found_in_run(std::span<const T> run) {
   constexpr std::size_t lanes = 16;

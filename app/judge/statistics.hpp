@@ -1,5 +1,5 @@
-// V_min, V_max and V_mean of the problems of a set. The planes of a problem may lie in several blocks. One class puts
-// together what the backends found; the other checks it from the values of V.
+// V_min, V_max and V_mean of the problems of a set. The planes of a problem may lie in several blocks. StatisticsOfSet
+// puts together the summaries that the backends found. StatisticsReferee checks them from the values of V.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,7 @@ class StatisticsOfSet {
 /// Bound of the error of V_mean, relative to the sum of all |V|.
 inline constexpr double mean_bound = 0x1p-52;
 
-/// Computes the three numbers again from all values of V.
+/// Computes V_min, V_max and V_mean again, from all values of V.
 class StatisticsReferee {
  public:
   explicit StatisticsReferee(std::int64_t batch);

@@ -226,7 +226,7 @@ Verdicts verify(const PotentialSet& set, const PotentialBlock<T>& block, const P
     const std::int64_t end = begin + block.target_count(p);
     Beyond beyond = problem.beyond;
     if (set.targets == TargetKind::lattice)
-      beyond = Beyond::no;  // status.info already says it for lattices
+      beyond = Beyond::no;  // for lattices, status.info already says whether values are beyond the range
     else if (problem.targets < end - begin)
       beyond = std::max(beyond, stored_beyond_range(block, begin, end,
                                                     options.singular == Singular::infinite ? problem.status.info : 0));
@@ -277,7 +277,7 @@ struct CorrelationVerification::Found {
 
 CorrelationVerification::CorrelationVerification(const CorrelationSet& set, const VerifyMode& mode, unsigned threads)
     : set_(set), mode_(mode), threads_(thread_count(threads)), channels_(static_cast<std::size_t>(set.batch)) {
-  // Fewer threads if the sums of their referees would take more than this memory.
+  // Uses fewer threads if the sums of all their referees would take more than most_bytes.
   constexpr std::int64_t most_bytes = std::int64_t{256} << 20, bytes_of_baseline = 2 * sizeof(double) + 4;
   threads_ =
       static_cast<unsigned>(std::clamp<std::int64_t>(most_bytes / (bytes_of_baseline * set.baselines()), 1, threads_));
@@ -326,8 +326,8 @@ Verdicts CorrelationVerification::judge(const SignalBlock& block) {
   std::vector<Found> found(static_cast<std::size_t>(places));
   const auto place_of = [&](std::int64_t k) { return Place{k % block.channels, k / block.channels}; };
   if (is_piece(block, set_) || places < threads_) {
-    // Referees are kept if they wait for the next piece. If there are few places, each has several referees, so that
-    // all threads have work.
+    // A piece of an integration leaves its referees for the next piece. If there are few places, each place has several
+    // referees, so that all threads have work.
     const std::int64_t parts = std::max<std::int64_t>(1, threads_ / places);
     referees_.resize(static_cast<std::size_t>(places * parts));
     for_each_index_on_threads(places * parts, 1, threads_, [&](std::int64_t k) {

@@ -29,7 +29,7 @@ struct Verdicts {
   explicit Verdicts(std::int64_t count = 0)
       : verdict(static_cast<std::size_t>(count), Verdict::not_checked),
         error_over_bound(static_cast<std::size_t>(count), std::numeric_limits<float>::quiet_NaN()) {}
-  /// Adds the result of checking problem `index` or a part of it. The worse result stays.
+  /// Adds the result of checking problem `index` or a part of it. The worse of the old and the new result stays.
   void add(std::int64_t index, double error_over_its_bound);
   /// Adds the results for problems first, first + 1, ...
   void merge(std::int64_t first, const Verdicts& part);
@@ -66,8 +66,8 @@ template <class T>
 Verdicts verify(const PotentialSet& set, const PotentialBlock<T>& block, const PotentialOptions& options,
                 const VerifyMode& mode, unsigned threads, std::int64_t& points_checked, const PairsJudged& judged = {});
 
-/// Judges V_min, V_max and V_mean of all problems. A problem that was not checked otherwise stays unchecked if they are
-/// right.
+/// Judges V_min, V_max and V_mean of all problems. If they are right, a problem without a checked target stays
+/// unchecked.
 void verify_statistics(const PotentialStatistics& statistics, const StatisticsReferee& referee, Verdicts& of_set);
 
 /// Judges all energies of the problems of a block that `mode` selects. A sample has N problems of the set, evenly

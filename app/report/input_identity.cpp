@@ -70,7 +70,8 @@ InputIdentity identify_open_file(int file) {
 }
 
 InputIdentity identify_file(const std::string& path) {
-  // Opening a pipe must not wait, and none of its bytes are read: they are for its reader.
+  // Opening a pipe must not wait. No byte of a pipe is read here, because the program that reads the input needs all of
+  // them.
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) return {};
   const InputIdentity identity = identify_open_file(file);
@@ -126,15 +127,15 @@ void InputGuard::refuse_change(const InputIdentity& begun) const {
   struct stat now {};
   if (::fstat(descriptor_, &now) != 0) refuse("it could not be looked at");
   if (now.st_size != opened_.st_size || !is_same_time(now.st_mtim, opened_.st_mtim)) refuse("it was changed");
-  // A file that was removed or renamed is still the same file. A new file under its name is another one.
+  // A file that was removed or renamed is still the same file. A new file under the old name is another file.
   struct stat named {};
   const bool is_named = ::stat(path_.c_str(), &named) == 0;
   if (is_named && (named.st_ino != opened_.st_ino || named.st_dev != opened_.st_dev)) refuse("it was replaced");
   const bool is_untouched = is_same_time(now.st_ctim, opened_.st_ctim);
   if (is_untouched && !is_fresh_) return;
   if (identify_open_file(descriptor_).hash != begun.hash) refuse("it was changed");
-  // The hash settles it only if it is of the whole file and was made before the file was touched. Otherwise another
-  // reason for the touch must be found.
+  // An equal hash proves that the file is unchanged only if it covers the whole file and was made before the file was
+  // touched. Otherwise the file must have been touched for another reason: a new name, link, mode or owner.
   const bool does_hash_tell = begun.is_as_opened && begun.hashed_bytes == begun.bytes;
   const bool is_explained = !is_named || now.st_nlink != opened_.st_nlink || now.st_mode != opened_.st_mode ||
                             now.st_uid != opened_.st_uid || now.st_gid != opened_.st_gid;

@@ -18,8 +18,8 @@ struct InputIdentity {
   bool is_as_opened = true;        ///< false if InputGuard finds that the file was touched between opening and hashing
 };
 
-/// Identifies one file, or several. The hash of several files is that of their hashes, each with a newline. Never
-/// throws for reasons of a file.
+/// Identifies one file, or several. The hash of several files is the hash of their hashes, each followed by a newline.
+/// Does not throw if a file cannot be read.
 InputIdentity identify_input(const std::vector<std::string>& paths);
 
 /// Notices that a file is written to while it is used. It is made when the file is opened.

@@ -13,7 +13,8 @@
 
 namespace smallbatch {
 
-/// Key of what computes a kind of set, in JSON and /provenance, and the name of the kind's problems for people.
+/// Names for a kind of set. `key` names in JSON and /provenance what computes the kind. `things` names its problems in
+/// messages.
 struct ComputerOfKind {
   const char *kind, *key, *things;
 };

@@ -15,7 +15,7 @@ std::string report_json(const RunReport& report);
 
 /// Words about one kind of set.
 struct KindWords {
-  const char *done, *work;  ///< participle of its problems; unit of its work, for people
+  const char *done, *work;  ///< done: "solved", for its problems; work: unit of its work, for people
   const char* json_work;    ///< unit of its work, as a JSON key
   std::string (*describe)(std::int32_t);
   const char* values;  ///< the values that the referee compares, if a problem has several; else null

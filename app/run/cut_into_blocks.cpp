@@ -211,15 +211,15 @@ std::vector<SignalRange> cut_into_blocks(const CorrelationSet& set, std::int64_t
   const bool are_pieces = whole > block_bytes;
   if (are_pieces) {
     const std::int64_t least = std::min(set.integrate, fewest_times) * of_time + of_sums;
-    // A share with fewer channels uses this number too, so that its pieces are those of a run of everything.
+    // A share (--shard) with fewer channels uses this number too. Its pieces are then those of a run of the whole set.
     channels = std::clamp<std::int64_t>(block_bytes / least, 1, most_channels);
     const std::int64_t bytes = block_bytes / channels;  // bytes of a channel
     const std::int64_t most = std::max<std::int64_t>(1, std::max(bytes - of_sums, bytes / 2) / of_time);
     const std::int64_t pieces = (set.integrate - 1) / most + 1;
     times = (set.integrate - 1) / pieces + 1;
   } else {
-    // Enough integrations that a channel is read in one stretch of the file. The rest of the block is filled with
-    // channels, so that an integration is written in one stretch.
+    // A block has enough integrations that a channel is read from the file in one stretch. The rest of the block is
+    // filled with channels, so that an integration is written in one stretch.
     constexpr std::int64_t stretch = std::int64_t{1} << 18;
     const std::int64_t all = std::max<std::int64_t>(1, set.integrations()), together = block_bytes / whole;
     const std::int64_t least =

@@ -19,9 +19,10 @@ struct Decision {
   double start_seconds = 0;           ///< until the devices were found
 };
 
-/// Decides, and throws everything for which a run would be refused. If this process runs a share by itself, `reader`
-/// has only that share afterwards. With several ranks, this one is `ranks.index` of `ranks.count`. The ranks on this
-/// machine, `neighbours`, share its GPUs. The call input() identifies the problem file, which may take a while.
+/// Makes the decisions of a run. Throws every error for which the run is refused. If this process runs a share by
+/// itself, `reader` has only that share afterwards. With several ranks, this rank is `ranks.index` of `ranks.count`.
+/// The ranks on this machine, `neighbours`, share its GPUs. input() returns the identity of the problem file, which may
+/// take a while.
 Decision decide(const RunOptions& options, ProblemReader& reader, const std::function<InputIdentity()>& input,
                 const Share& ranks = {}, const Share& neighbours = {});
 

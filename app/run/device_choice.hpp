@@ -19,7 +19,7 @@ namespace smallbatch {
 
 struct DeviceChoice {
   std::vector<Backend> backends;  ///< one backend, or several GPUs
-  std::string description;        ///< "NVIDIA H200 (cuda:0, ...)", one after the other, or "16 CPU threads"
+  std::string description;        ///< "NVIDIA H200 (cuda:0, ...)" for each GPU, or "16 CPU threads"
   std::string note;               ///< why `auto` chose the CPU; empty otherwise
 };
 
@@ -30,15 +30,15 @@ struct DeviceChoice {
 DeviceChoice choose_device(const DeviceRequest& request, unsigned threads, InstructionSet instruction_set,
                            bool prefer_cpu, const Share& neighbours = {});
 
-/// Objects that compute: one of each kind for each device. A GPU has two of each, so that one copies while the other
-/// computes. Pair energies and correlators exist only if a set needs them.
+/// Objects that compute: for each kind of set, one object per CPU backend or two per GPU, so that one copies while the
+/// other computes. Objects for pair energies and correlations exist only if a set needs them.
 struct Computers {
   std::vector<std::unique_ptr<SpdSolver>> solvers;
   std::vector<std::unique_ptr<Potential>> potentials;
   std::vector<std::unique_ptr<PairEnergy>> pair_energies;
   std::vector<std::unique_ptr<Correlator>> correlators;
 
-  /// Returns the seconds of all objects together.
+  /// Returns the seconds that all objects together have spent in kernels.
   [[nodiscard]] double kernel_seconds() const;
   /// Describes the objects that compute a kind of set: "cuda:0 auto, cuda:1 auto".
   [[nodiscard]] std::string description(std::string_view kind) const;

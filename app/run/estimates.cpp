@@ -12,7 +12,7 @@ namespace {
 
 constexpr double gpu_start = 0.35, bytes_per_second = 40e9;
 
-/// Slowness relative to AVX-512 with float32. The figures below were measured with these.
+/// Returns the slowness of an instruction set, relative to AVX-512. The rates below were measured with AVX-512.
 double slowness(InstructionSet instruction_set) {
   const bool best = instruction_set == InstructionSet::best;
   if (instruction_set == InstructionSet::avx512 || (best && processor_has_avx512())) return 1;
@@ -41,7 +41,7 @@ double mean_over_sizes(const SolveSet& set, const Cost& cost) {
   return systems > 0 ? sum / systems : 0;
 }
 
-/// All n rows of each system are copied, even of smaller ones.
+/// All n rows of each system are copied, even if the system has fewer.
 void add(Estimate& job, const SolveSet& set, ScalarType /*precision*/, const VerifyMode& verify, double slowness) {
   const double n = set.shape.n, batch = static_cast<double>(set.batch), rhs = set.shape.nrhs;
   const bool is_double = set.type == ScalarType::float64, inverse = set.shape.wants_inverse();
@@ -73,7 +73,8 @@ void add(Estimate& job, const PotentialSet& set, ScalarType precision, const Ver
 
 void add(Estimate& job, const PairEnergySet& set, ScalarType precision, const VerifyMode& verify, double slowness) {
   const bool is_double = precision == ScalarType::float64;
-  // Potentials of one group at the other, or of each charge at all others.
+  // The CPU and the referee compute potentials: those of group 2 at group 1, or those of all charges at each charge.
+  // The second way takes each pair twice.
   const double work = pairs(set) * cost_of_pair(set), potentials = work * (set.has_groups && !set.per_charge ? 1 : 2);
   const double charges = 32 * static_cast<double>(set.charges());
   job.cpu += potentials * slowness / (is_double ? 0.9e9 : 3.5e9);

@@ -31,8 +31,8 @@ Estimate estimate(const ProblemReader& reader, ScalarType precision, const Verif
 double seconds_on_cpu(const Estimate& job, double verified_share, unsigned threads);
 double seconds_on_gpus(const Estimate& job, std::size_t gpus, double verified_share, unsigned threads);
 
-/// Returns whether one GPU, with its start of a third of a second, finishes before `threads` cores do. Both verify;
-/// with `auto_verify` the affordable share.
+/// Returns whether one GPU, with its start of a third of a second, finishes before `threads` cores do. Either way the
+/// cores also verify: everything, or with `auto_verify` the affordable share.
 bool is_gpu_quicker(const Estimate& job, bool auto_verify, unsigned threads);
 
 /// Returns the share of the answers that --verify auto checks: 1, or the largest 1 / 2^k that is affordable.

@@ -26,7 +26,8 @@ VerifyMode mode_of(const Plan& plan, const Set& set) {
   return mode_for(plan.verify, answers(set), plan.verified_share, plan.parts);
 }
 
-/// If every answer is verified, the CPU computes each pair too, so blocks must be smaller.
+/// Returns the limit of pairs in a block. If every answer is verified, the CPU computes each pair too, so blocks must
+/// be smaller.
 template <class Set>
 double block_pairs(const Plan& plan, const Set& set) {
   const bool gpu_alone = plan.on_gpus && mode_of(plan, set).kind != VerifyMode::Kind::all;

@@ -21,7 +21,7 @@ struct Plan {
   Estimate job;   ///< estimate for this part
   DeviceChoice device;
   bool on_gpus = false;
-  double verified_share = 1;     ///< with --verify auto
+  double verified_share = 1;     ///< share of the answers to verify, with --verify auto
   std::string verify_mode;       ///< "all", "1 of 64", "sample=N" or "none"
   std::int64_t block_bytes = 0;  ///< intended size of a block; some sets choose larger ones
   std::int64_t blocks_in_memory = 0;

@@ -15,10 +15,10 @@ struct FirstRankReports {};
 
 class Ranks {
  public:
-  /// Starts MPI if a launcher has started several processes. Throws Error(usage) if these do not know each other: this
-  /// build has no MPI, or the launcher belongs to another library. In that case all of them would do the same work. A
-  /// process with a share (--shard) may run alone. If two processes write one file, its lock shows it
-  /// (io/integrity/output_file.hpp).
+  /// Starts MPI if a launcher has started several processes. Throws Error(usage) if the processes do not know each
+  /// other, because all of them would do the same work. The reason is that this build has no MPI, or that the launcher
+  /// belongs to another MPI library. With `is_share` (--shard) it does not throw, because such processes need not know
+  /// each other. If two of them write one file, its lock shows it (io/integrity/output_file.hpp).
   explicit Ranks(bool is_share = false);
   /// Ends all ranks if an exception is thrown that they have not agreed on.
   ~Ranks();  // NOLINT(performance-trivially-destructible): MPI's has something to do
@@ -60,7 +60,7 @@ void do_on_all(const Ranks& ranks, Work&& work) {
 
 /// Returns how many processes the launcher has started, as its environment says. 1 without a launcher.
 int launched_processes();
-/// Returns true also if the launcher does not say how many processes there are.
+/// Returns whether a launcher may have started several processes. True also if the launcher does not say how many.
 bool may_be_launched();
 
 }  // namespace smallbatch

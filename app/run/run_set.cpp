@@ -58,7 +58,7 @@ std::int64_t take_over(const Run& run, Kind& kind, Ranges& blocks) {
   if (!run.journal) return 0;
   const std::string set = set_path(kind.set);
   typename Kind::Block block(&run.memory);
-  std::uint64_t hash = 0;  // of the problems so far, as read now
+  std::uint64_t hash = 0;  // hash of the problems up to this record, as they are read now
   std::optional<std::size_t> last;
   std::int64_t done = 0;
   for (const std::size_t record : run.journal->earlier(set)) {
@@ -159,8 +159,8 @@ struct KindOfSet {
   /// Called once all blocks are written.
   void finish() {}
 
-  /// The journal: whether a run can be resumed after the block, and functions that save and restore the states of
-  /// judge() and of count().
+  /// Functions for the journal. may_go_on_after() returns whether a run can be resumed after the block. judged() and
+  /// counted() return the states of judge() and count() as bytes. take() restores both states.
   [[nodiscard]] bool may_go_on_after(const Block& /*block*/) const { return true; }
   static constexpr bool has_state = requires(const Tally& t, std::string bytes) { t.put_judged(0, 0, bytes); };
   [[nodiscard]] std::string judged(const Block& block) const {
@@ -185,12 +185,13 @@ struct KindOfSet {
 // NOLINTBEGIN(bugprone-derived-method-shadowing-base-method): run_kind() knows the type of a kind
 template <class T>
 struct SystemsOfSet : KindOfSet<SolveSet, SpdBlock<T>, SolveTally<T>> {
+  /// Sets with chunks have one reader, so that a chunk that lies in two blocks is decoded only once.
   SystemsOfSet(const Run& r, const SolveSet& s)
       : SystemsOfSet::KindOfSet{r,
                                 s,
                                 {s, r.options.spd.pivot_floor, r.plan.on_gpus ? spd_rcond_overestimate : 1,
                                  verify_mode_of(r.plan, s), r.options.threads},
-                                s.chunk_bytes > 0} {}  // one reader decodes a chunk of two blocks only once
+                                s.chunk_bytes > 0} {}
   void compute(SpdBlock<T>& block, std::size_t computer) const {
     this->run.computers.solvers[computer]->solve(block.batch(), block.solution());
   }
