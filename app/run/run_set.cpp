@@ -159,8 +159,9 @@ struct KindOfSet {
   /// Called once all blocks are written.
   void finish() {}
 
-  /// Functions for the journal. may_go_on_after() returns whether a run can be resumed after the block. judged() and
-  /// counted() return the states of judge() and count() as bytes. take() restores both states.
+  /// Functions for the journal: may_go_on_after() returns whether a run can be resumed after the block. The functions
+  /// judged() and counted() return the states of judge() and count() as bytes. The function take() restores both
+  /// states.
   [[nodiscard]] bool may_go_on_after(const Block& /*block*/) const { return true; }
   static constexpr bool has_state = requires(const Tally& t, std::string bytes) { t.put_judged(0, 0, bytes); };
   [[nodiscard]] std::string judged(const Block& block) const {
