@@ -44,7 +44,7 @@ __device__ void find_inputs(std::int64_t baseline, std::int64_t& i, std::int64_t
   j = baseline - baseline_of(i, 0);
 }
 
-/// Gathers visibilities from whole matrices by columns.
+/// Gathers the visibilities of all baselines from products, which are whole matrices stored by columns.
 struct GatherComplex {
   const Complex* product;
   Complex* visibility;

@@ -17,7 +17,7 @@ class SignalsToCorrelate {
   SignalsToCorrelate(SampleType type, std::int64_t inputs, std::int64_t channels, std::int64_t times);
 
   void poison(cudaStream_t stream) const;
-  /// Calls production. No other function of this ladder does.
+  /// Calls the production launch. No other step of this ladder calls it.
   void correlate(cudaStream_t stream) const;
   /// Judges the first, the middle and the last channel.
   [[nodiscard]] Judgement judge() const;

@@ -21,9 +21,10 @@ struct CorrelationStep {
 /// Steps with one thread for some entries of a channel's matrix of visibilities; bench/correlation_by_threads.cu.
 std::vector<CorrelationStep> correlation_steps_by_threads();
 
-/// Steps that call cuBLAS; bench/correlation_peers.cu. Two steps are for float32. One is a product of matrices, all
-/// channels in one call. The other is a rank update of Hermitian matrices, one call per channel. For int8 it is a
-/// product of real matrices of twice the size. Transposing its operands and gathering the results are not timed.
+/// Steps that call cuBLAS; bench/correlation_peers.cu. There are two steps for float32. The first is a product of
+/// matrices, with all channels in one call. The second is a rank update of Hermitian matrices, with one call per
+/// channel. The step for int8 is a product of real matrices of twice the size. The times leave out the transposition of
+/// its operands and the gathering of its results.
 std::vector<Step> correlation_peers(const std::shared_ptr<const SignalsToCorrelate>& signals);
 
 }  // namespace smallbatch

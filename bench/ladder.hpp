@@ -27,13 +27,14 @@ struct Step {
   std::function<void(cudaStream_t)> finish;  ///< not timed: moves the answer to the place of the check; may be empty
   bool vendor = false;                       ///< calls another library; resources of its kernels are unknown
   bool host = false;                         ///< runs on the host; timed by the host's clock
-  double part = 1;                           ///< part of the ladder's work that the launch does; below 1 for slow steps
-  std::function<Judgement()> check;          ///< if the answer lies in another place than the ladder's; may be empty
-  double l2_limit = 0;  ///< above 0: this limit of the relative L2 error replaces the bound at every point
+  double part = 1;                           ///< part of Ladder::work that the launch does; below 1 for slow steps
+  std::function<Judgement()> check;  ///< replaces Ladder::check, if the step stores its answer elsewhere; may be empty
+  double l2_limit = 0;               ///< above 0: this limit of the relative L2 error replaces the bound at every point
 };
 
-/// Limit that a ladder's rate is compared with. It is bytes per second or reciprocal square roots per second (one per
-/// unit of work). There is none if all steps run on the host.
+/// Limit that a ladder's rate is compared with. `read` and `copy` are in bytes per second. `special_function` is in
+/// reciprocal square roots per second, one per unit of work. `none`: there is no limit, because all steps run on the
+/// host.
 enum class Bound { read, copy, special_function, none };
 
 struct Ladder {
@@ -41,7 +42,7 @@ struct Ladder {
   std::string note;              ///< text below the title; may be empty
   std::string unit;              ///< of `work`: "systems", "pairs"
   int exponent = 6;              ///< rates are shown in 10^exponent units a second
-  double work = 0;               ///< per launch
+  double work = 0;               ///< number of units (see `unit`) per launch
   double min_bytes = 0;          ///< bytes that every step must move through device memory
   double flops = 0;              ///< by a published convention, for comparison; 0 if there is no convention
   std::string flops_convention;  ///< "2 n^3 per system"
@@ -70,12 +71,13 @@ struct Measurement {
   std::vector<KernelResources> kernels;  ///< in the order of their launch; empty for steps of a vendor or on the host
 };
 
-/// Poisons, runs and checks a step, then times `repeats` launches with events. If they would take more than half a
-/// second together, it times fewer, at least 5.
+/// Poisons the output, runs and checks the step, then times `repeats` launches with events. If these launches would
+/// take more than half a second together, fewer are timed, but at least 5.
 Measurement measure(const Ladder& ladder, const Step& step, int repeats);
 
-/// Checks a step and times it by the host's clock, from the call of `launch` to the stream's completion. A caller who
-/// needs the answer waits that long. It makes as many calls as fit into 0.1 s, at least 15 and at most 400.
+/// Checks a step and times single calls by the host's clock, from the call of `launch` until the stream is done. This
+/// is the time after which a caller has the answer. The number of calls is what fits into 0.1 s, at least 15 and at
+/// most 400.
 Measurement measure_calls(const Ladder& ladder, const Step& step);
 
 /// Returns the kernels that a launch enqueues. It captures the launch in a graph and does not run it. A kernel that is

@@ -83,7 +83,7 @@ __global__ void __launch_bounds__(threads)
 
 constexpr int columns_per_block = 1024;
 
-/// Computes every `Period`-th root in software; 0: none.
+/// Computes every `Period`-th root in software; with Period 0, no root.
 template <int Rows, int Period>
 __global__ void __launch_bounds__(threads)
     rows_per_thread(const float4* a, int rows, const float4* b, int columns, double* partial, double* energy) {
@@ -148,7 +148,7 @@ void launch_rows_per_thread(const float4* a, int rows, const float4* b, int colu
   add_partials(blocks.x * blocks.y, partial, energy, stream);
 }
 
-/// The function that a user of the library would write.
+/// The function of a pair that a user of the library would write.
 struct CoulombPair {
   __device__ float operator()(const float4& a, const float4& b) const {
     return a.w * b.w * hardware_root(squared_distance(a, b));

@@ -17,7 +17,8 @@ namespace {
 constexpr int columns_per_block = 4096;
 constexpr double scale = 0x1p12;  // for coordinates: a distance of 2^-11 angstrom becomes 2
 
-/// In `TilesWithSoftware` of a warp's four tiles, a lane computes every fourth root in software.
+/// In `TilesWithSoftware` of a warp's four tiles, a lane computes every fourth root in software. All other roots are
+/// computed by the special-function unit.
 template <int TilesWithSoftware>
 __global__ void __launch_bounds__(pair_threads, 4)
     tensor_cores(const float4* rows, int row_count, const float4* columns, int column_count, double* partial) {

@@ -18,7 +18,7 @@ namespace {
 
 using Problem = std::shared_ptr<const DevicePairProblem>;
 
-/// Step of the cpu backend, on a part of the rows.
+/// Returns the step of the cpu backend, on a part of the rows.
 Step host_step(std::int64_t rows, std::int64_t columns, std::int64_t rows_of_part) {
   const auto part = std::make_shared<const PairProblem>(rows_of_part, columns);
   const DirectSumKernels lanes = usable_direct_sum_kernels().front();
@@ -38,7 +38,7 @@ Step host_step(std::int64_t rows, std::int64_t columns, std::int64_t rows_of_par
   return step;
 }
 
-/// Calls production. No other function of this ladder does.
+/// Returns the step that calls the production launch. No other step of this ladder calls it.
 Step production_step(const Problem& problem, ScalarType precision) {
   const bool single = precision == ScalarType::float32;
   Step step;

@@ -23,7 +23,8 @@ struct alignas(16) ScaledCharge {
   float spacing, x, y, dz2;
 };
 
-/// Sign of a charge for both kinds of roots: a factor of 1, -1, or 0 without a charge, and the constant of the seed.
+/// Sign of a charge, for both kinds of roots. `factor`, for the special-function unit: 1, -1, or 0 without a charge.
+/// `magic`, for software: the constant of the seed.
 struct alignas(8) Sign {
   float factor;
   int magic;

@@ -24,7 +24,8 @@ enum class Sums {
   two_levels,      ///< sums of 8 charges, and of 4 such sums, in single precision, added in double
 };
 
-/// Adds q/sqrt(r2) to `sum`. `turn` counts points and charges; it is a compile-time constant.
+/// Adds q/sqrt(r2) to `sum`. The number `turn` of the pair, a compile-time constant, decides in MixedRoot how the root
+/// is computed.
 struct FullRoot {
   static __device__ __forceinline__ void add(float q, float r2, int /*turn*/, float& sum) { sum += q * rsqrtf(r2); }
 };

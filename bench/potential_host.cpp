@@ -1,4 +1,4 @@
-// All arrays begin at cache lines, so that rows can be compared.
+// All arrays begin at cache lines, so that the rows of a ladder can be compared.
 #include "bench/potential_host.hpp"
 
 #include <algorithm>
@@ -33,7 +33,7 @@ class HostPlanes {
 
   [[nodiscard]] double points() const { return static_cast<double>(potential_.size()); }
   [[nodiscard]] std::int64_t plane_count() const { return planes_.plane_count; }
-  /// Returns the points of these planes as a part of the whole lattice's points.
+  /// Returns the number of points in these planes, as a part of all points of the lattice.
   [[nodiscard]] double part() const { return points() / static_cast<double>(problem_.points()); }
   void poison() { std::fill(potential_.begin(), potential_.end(), std::numeric_limits<T>::quiet_NaN()); }
   [[nodiscard]] Judgement judge() const { return judge_potential<T>(problem_.charges(), planes_, potential_, {}); }
@@ -79,7 +79,7 @@ Step eigen_step(const std::shared_ptr<HostPlanes<T>>& planes) {
   return step;
 }
 
-/// Calls the cpu backend. No other function of this ladder does.
+/// Returns the step that calls the cpu backend. No other step of this ladder calls it.
 template <class T>
 Step backend_step(const std::shared_ptr<HostPlanes<T>>& planes, const DirectSumKernels& lanes, unsigned threads) {
   const std::shared_ptr<Potential> backend = make_cpu_potential(threads, lanes);

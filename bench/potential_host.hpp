@@ -9,9 +9,10 @@
 
 namespace smallbatch {
 
-/// Charges as potential_by_eigen() takes them; x, y and z are relative to the lattice's origin. The function computes V
-/// at the points of some planes, on one thread, with an Eigen array expression over all charges for each point. It is
-/// in bench/eigen_rsqrt_baseline.cpp, which is compiled for the machine it is built on.
+/// Charges for potential_by_eigen(); x, y and z are relative to the lattice's origin.
+/// potential_by_eigen() computes V at the points of some planes, on one thread. For each point it evaluates an Eigen
+/// array expression over all charges. It is in bench/eigen_rsqrt_baseline.cpp, which is compiled for the machine that
+/// builds.
 template <class T>
 struct HostCharges {
   std::int64_t count = 0;
@@ -24,7 +25,7 @@ void potential_by_eigen(const HostCharges<double>& charges, const LatticeBatch& 
 /// one thread, on `planes` planes from the middle of the lattice, with all charges.
 std::vector<Step> host_potential_steps(std::int64_t edge, std::int64_t charges, std::int64_t planes);
 
-/// Ladder for these planes: Eigen, then the cpu backend by instruction set and by number of threads.
+/// Ladder for `planes` planes of the lattice: Eigen, then the cpu backend by instruction set and by number of threads.
 template <class T>
 Ladder host_potential_ladder(std::int64_t edge, std::int64_t charges, std::int64_t planes);
 

@@ -6,7 +6,7 @@ namespace smallbatch {
 
 namespace {
 
-/// Calls direct_sum, the production launch. No other function of the ladders does.
+/// Calls direct_sum(), the production launch. No other step of the ladders calls it.
 class Production {
  public:
   Production(std::shared_ptr<const DevicePotentialProblem> problem, bool with_field)

@@ -4,9 +4,9 @@
 //     sums_b = sum of part b.
 // Another launch adds these sums; all steps share it.
 //
-// In these sources the last warp has no barrier. It adds through a volatile pointer, and relies on its lanes to run in
-// lock-step. Since Volta each lane has its own program counter. So a lane may read a value before another lane writes
-// it: a race. Here a __syncwarp() separates reading from writing.
+// In the sources, the last warp has no barrier. It adds through a volatile pointer, and relies on its lanes to run in
+// lock-step. Since Volta each lane has its own program counter. A lane may then read a value before another lane writes
+// it: a race. In this file a __syncwarp() separates reading from writing.
 #include <algorithm>
 
 #include "bench/reduce_steps.hpp"
@@ -130,7 +130,8 @@ __global__ void block_size_compiled_in(float* values, std::int64_t count, float*
   if (threadIdx.x == 0) sums[blockIdx.x] = part.value[0];
 }
 
-/// As many blocks as fill the device walk over words of 16 bytes, with eight in flight. Shuffles replace memory.
+/// The grid has as many blocks as the device holds at once. Each thread walks over words of 16 bytes, with eight loads
+/// in flight. Shuffles replace sums in memory.
 constexpr int stride_threads = 256, words_in_flight = 8;
 __global__ void __launch_bounds__(stride_threads)
     grid_stride_words(const float* values, std::int64_t count, float* sums) {

@@ -21,7 +21,7 @@ struct ReduceStep {
 /// Steps with a tree in each block; bench/reduce_by_blocks.cu.
 std::vector<ReduceStep> reduce_steps_by_blocks();
 
-/// Step that stores the sum by the vendor's library in *sum; bench/reduce_peer.cu.
+/// Step that sums with the vendor's library and stores the sum in *sum; bench/reduce_peer.cu.
 Step reduce_peer(const float* values, std::int64_t count, float* sum);
 
 }  // namespace smallbatch

@@ -1,7 +1,7 @@
 // The rate of plain streams. This is the upper limit for code that moves its data through device memory once.
 //
-// Every thread moves 16-byte words. The best number of loads in flight and the best number of blocks differ between
-// devices. So several are tried, and the best counts. The copy also tries the runtime's own copy.
+// Every thread moves 16-byte words. Devices differ in the best number of loads in flight and in the best number of
+// blocks. So several numbers are tried, and the best rate counts. The copy also tries the runtime's own copy.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -17,8 +17,8 @@ namespace {
 constexpr std::int64_t words = std::int64_t{1} << 28;  // of 16 bytes: 4 GiB, far beyond the caches
 constexpr int threads = 256;
 
-/// Blocks stride over tiles of `Loads` words per thread. The union of all bits is stored only for a value that the data
-/// cannot give, so that the compiler keeps the loads.
+/// Reads the data. Blocks stride over tiles of `Loads` words per thread. The kernel combines the bits of all words, and
+/// stores them only if they equal a value that the data cannot give. This keeps the compiler from removing the loads.
 template <int Loads>
 __global__ void read_stream(const uint4* data, unsigned* never) {
   constexpr int tile = threads * Loads;

@@ -22,7 +22,7 @@ namespace smallbatch {
 namespace {
 
 constexpr float factor = 3;
-constexpr std::int64_t at_host = 64;  // the host does one part in 64 of the device's work
+constexpr std::int64_t at_host = 64;  // the host computes 1/64 of the values
 
 struct Doubled {
   const float* x;

@@ -15,8 +15,9 @@ namespace {
 
 constexpr int n = 32;
 
-/// A and b stay in shared memory, and every operand is fetched from there. A step writes nothing that it reads, so one
-/// barrier per step is enough. Column k stays as it is; the thread of column k updates b instead.
+/// A and b stay in shared memory, and every operand is fetched from there. In step k, no thread writes an element that
+/// another thread reads, so one barrier per step is enough. Column k keeps its values in step k; its thread updates b
+/// instead.
 template <class T, int Rows>
 __global__ void __launch_bounds__(n* n / Rows) in_shared_memory(const T* a, const T* b, T* x) {
   __shared__ T s[n][n + 1];  // rows of A, with b in the last column

@@ -1,10 +1,10 @@
-// Gauss-Jordan with whole rows in the registers of lanes that never wait for another warp. The elimination is that of
-// solve_by_blocks.cu, with the division at the end. An equation's own factor is 0, so no lane branches. A block is one
-// warp.
+// Gauss-Jordan with whole rows in the registers of lanes. No lane waits for another warp. The elimination is that of
+// solve_by_blocks.cu, with the division at the end. The factor of an equation for itself is 0, so no lane branches. A
+// block is one warp.
 //
 // A lane owns `Rows` neighbouring rows of a system. So 32 / Rows lanes share a system, and a warp holds `Rows` systems.
-// A is symmetric, so lanes that load columns (which is coalesced) own rows. The part of A that is not yet eliminated is
-// symmetric too, so column k is the pivot row.
+// Lanes load columns, because these loads are coalesced. A is symmetric, so the columns are the rows. The part of A
+// that is not yet eliminated is symmetric too, so column k is the pivot row.
 #include <cuda_pipeline.h>
 
 #include <algorithm>
@@ -20,8 +20,8 @@ constexpr int n = 32;
 constexpr int warp_lanes = 32;
 constexpr unsigned whole_warp = 0xffffffffU;
 
-/// Returns 1/v, exact or with a wrong last bit. It lacks the branch of `/` for extreme values, which pivots of sane
-/// systems never have.
+/// Returns 1/v, exact or with a wrong last bit. The operator `/` has a branch for extreme values, which this function
+/// leaves out, because pivots of sane systems are not extreme.
 __device__ __forceinline__ float reciprocal(float v) {
   float y;
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(v));
@@ -145,9 +145,9 @@ __global__ void __launch_bounds__(warp_lanes, BlocksPerMultiprocessor)
   eliminate<T, Rows>(row, rhs, lane, published[group], x + std::size_t{system} * n);
 }
 
-/// by_broadcasts with blocks that stay on the device. Each block copies its next systems into shared memory while it
-/// works on the current ones. Every lane copies the numbers that it will load itself, so it need not wait for other
-/// lanes.
+/// Does what by_broadcasts does, with blocks that stay on the device. Each block copies its next systems into shared
+/// memory while it works on the current ones. Every lane copies the numbers that it will load itself, so it need not
+/// wait for other lanes.
 template <class T, int Rows, int BlocksPerMultiprocessor>
 __global__ void __launch_bounds__(warp_lanes, BlocksPerMultiprocessor)
     by_broadcasts_prefetched(const T* __restrict__ a, const T* __restrict__ b, T* __restrict__ x, unsigned count) {

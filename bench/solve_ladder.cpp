@@ -11,7 +11,7 @@ namespace smallbatch {
 
 namespace {
 
-/// Calls production. No other function of this ladder does.
+/// Calls the production launch. No other step of this ladder calls it.
 template <class T>
 void launch_production(const Systems<T>& systems, SpdMethod method, Stored stored, cudaStream_t stream) {
   SpdOptions options;
@@ -62,7 +62,7 @@ std::vector<Step> production_steps(const std::shared_ptr<const Systems<T>>& syst
   return steps;
 }
 
-/// The two halves of a solution: factor and substitute. Each step times one half.
+/// Steps for the two halves of a solution: to factor A, and to solve with the factors. Each step times one half.
 template <class T>
 std::vector<Step> factored_steps(const std::shared_ptr<const Systems<T>>& systems) {
   struct Factors {

@@ -16,9 +16,9 @@ Ladder solve_ladder(std::int64_t batch);
 template <class T>
 Ladder solve_comparison(const SpdShape& shape, std::int64_t batch);
 
-/// Ladder of `automatic` with three steps. They store x alone, x with its backward error, and all numbers that a run
-/// stores. The flag `with_others` adds Gauss-Jordan and the vendor's routines. Only the bytes of A, and of its inverse,
-/// count.
+/// Ladder of the method `automatic`, in three steps: x alone, x with its backward error, and all numbers that a run
+/// stores. With `with_others`, steps of Gauss-Jordan and of the vendor's routines follow. Ladder::min_bytes counts only
+/// the bytes of A, and of its inverse.
 template <class T>
 Ladder solve_of_size(const SpdShape& shape, std::int64_t batch, bool with_others);
 

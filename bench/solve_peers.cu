@@ -49,7 +49,7 @@ void check_vendor(cusolverStatus_t status) {
                              "). Its documentation says what that means");
 }
 
-/// Returns the routine that computes in T.
+/// Returns `single` if T is float, else `twice`: the routine of the vendor for numbers of type T.
 template <class T, class Single, class Double>
 constexpr auto select(Single single, Double twice) {
   if constexpr (sizeof(T) == sizeof(float))
@@ -58,7 +58,7 @@ constexpr auto select(Single single, Double twice) {
     return twice;
 }
 
-/// Handles of both libraries, and arrays that they overwrite.
+/// Handles of cuBLAS and cuSOLVER, and the arrays that their routines overwrite.
 template <class T>
 class Vendor {
  public:
@@ -92,7 +92,8 @@ class Vendor {
     const std::size_t bytes = static_cast<std::size_t>(count_) * matrix_size() * sizeof(T);
     check(cudaMemcpyAsync(factor_, systems_->dense_a, bytes, cudaMemcpyDeviceToDevice, stream));
   }
-  /// The next functions copy b by columns, copy x back by rows, and copy b by rows to the place of x.
+  /// The function columns_from_b() copies b by columns. The function x_from_columns() copies x back by rows. The
+  /// function x_from_b() copies b by rows to the place of x.
   void columns_from_b(cudaStream_t stream) const { transpose(systems_->b, rhs_, n_, nrhs_, stream); }
   void x_from_columns(cudaStream_t stream) const { transpose(rhs_, systems_->x, nrhs_, n_, stream); }
   void x_from_b(cudaStream_t stream) const {

@@ -12,8 +12,8 @@ namespace smallbatch {
 /// Returns the vendor's steps for the shape of `systems`. Not every routine takes every shape: cuSOLVER's batched solve
 /// takes one right-hand side, and cuBLAS' batched inverse takes n <= 32.
 ///
-/// The routines overwrite their input, and need an array of pointers. Some need right-hand sides by columns. Restoring,
-/// unpacking and reordering are not timed.
+/// The routines overwrite their input, and need an array of pointers. Some need right-hand sides by columns. The times
+/// leave out the copies that restore, unpack or reorder the input.
 template <class T>
 std::vector<Step> vendor_steps(const std::shared_ptr<const Systems<T>>& systems);
 

@@ -31,11 +31,11 @@ class Systems {
   const std::int32_t* sizes = nullptr;  ///< null if all systems have n rows
   T* x = nullptr;
   std::int32_t* info = nullptr;
-  SpdSolution<T> everything;       ///< x, info, and all numbers that systems of the shape have
+  SpdSolution<T> everything;       ///< x, info, and all numbers about A that the shape permits
   std::byte* workspace = nullptr;  ///< as many bytes as any method of production needs
 
   [[nodiscard]] SpdBatch<T> batch() const { return {shape, count, a, b, tight, tight, sizes}; }
-  /// Returns how many numbers of A count.
+  /// Returns the number of elements of A in all systems, within their sizes.
   [[nodiscard]] double numbers_of_a() const;
   [[nodiscard]] SpdSolution<T> solution(Stored stored) const;
 

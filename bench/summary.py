@@ -15,8 +15,8 @@ HERE = Path(__file__).resolve().parent
 CALL = "From naive to production: solve, one right-hand side, n=32, "
 SIZES = "Every size: solve, one right-hand side, dense, "
 
-# Each entry has the case, the title of the table in RESULTS.md, its row, its column, unit, divisor and peers. A peer has a
-# name and its row, or (row, column), of the same table, or a figure.
+# Each entry has the case, the title of the table in RESULTS.md, the row, the column, unit, divisor and peers. A peer
+# has a name and a value: its row in the same table, or (row, column) there, or a figure.
 CUSOLVER, CUBLAS = "cuSOLVER", "cuBLAS"
 FIGURES = [
     *[(f"solve, n = {n}, {type_}, x", SIZES + type_, str(n), "automatic", "million systems/s", 1,

@@ -35,7 +35,7 @@ std::string rate_column(const Ladder& ladder) {
   return "10^" + std::to_string(ladder.exponent) + " " + ladder.unit + "/s";
 }
 
-/// Returns a rate in these units. Rates in large units have more digits.
+/// Returns a rate in the unit of rate_column(). Rates in large units have more digits.
 std::string rate_cell(const Ladder& ladder, double rate) {
   return fixed(rate / std::pow(10, ladder.exponent), ladder.exponent > 9 ? 3 : ladder.exponent > 6 ? 2 : 1);
 }
@@ -62,7 +62,7 @@ std::vector<std::string> ladder_columns(const Ladder& ladder) {
   return columns;
 }
 
-/// Returns a figure of each kernel of a step, in the order of their launch.
+/// Returns the `figure` of every kernel of a step, in the order of their launch, joined by " + ".
 std::string of_kernels(const Measurement& measured, const std::function<std::string(const KernelResources&)>& figure) {
   std::string cell;
   for (const KernelResources& kernel : measured.kernels) cell += (cell.empty() ? "" : " + ") + figure(kernel);

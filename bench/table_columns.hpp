@@ -21,8 +21,8 @@ std::string ladder_head(const Ladder& ladder);
 std::string ladder_row(const Ladder& ladder, const Step& step, const Measurement& measured, double first_rate,
                        const Roofline& roofline);
 
-/// Returns column names and rule of a table of one step on problems of several sizes. Each size has a ladder; its title
-/// is the name of the row. `first` is the first ladder.
+/// Returns column names and rule of a table of one step on problems of several sizes. Each size has a ladder, and the
+/// ladder's title is the name of its row. `first` is the first of these ladders.
 std::string sizes_head(const Ladder& first);
 std::string sizes_row(const Ladder& ladder, const Measurement& measured, double first_rate, const Roofline& roofline);
 
@@ -33,8 +33,9 @@ std::string steps_head(const Ladder& ladder, const std::vector<Step>& steps);
 std::string steps_row(int n, const std::vector<Step>& steps, const Ladder& ladder,
                       const std::vector<Measurement>& measured, const Roofline& roofline);
 
-/// Head and row of a table of small potentials, for which the time of the call itself shows. The time is compared with
-/// an empty kernel, `empty_call` seconds, and with the time at `large_rate`, in work per second (0: unknown).
+/// Return head and row of a table of potentials so small that the time of the call itself shows. The row compares the
+/// time of a call with two others: `empty_call`, the seconds of an empty kernel, and the time at `large_rate`.
+/// `large_rate` is in work per second; 0 if unknown.
 std::string potential_calls_head();
 std::string potential_calls_row(const Ladder& ladder, const Measurement& measured, double large_rate,
                                 double empty_call);

@@ -27,7 +27,7 @@ LadderTable comparison(std::string name, const SpdShape& shape, std::int64_t bat
           [=] { return solve_comparison<T>(shape, sample_batch); }};
 }
 
-/// Adds a shape in single precision, and in double precision with half the systems.
+/// Adds a table for a shape in single precision, and a table in double precision with half as many systems.
 void add_both(std::vector<LadderTable>& tables, const std::string& name, const SpdShape& shape, std::int64_t batch) {
   tables.push_back(comparison<float>(name, shape, batch));
   tables.push_back(comparison<double>(name, shape, batch / 2));
@@ -75,7 +75,8 @@ std::vector<LadderTable> make_tables() {
   return tables;
 }
 
-/// Returns a table with a row for every size. Multiples of 8 also have other libraries. Batches have about one GiB.
+/// Returns a table with a row for every size. Rows of multiples of 8 also have other libraries. Each batch has about
+/// one GiB.
 template <class T>
 SizesTable of_sizes(const std::string& title, std::vector<int> sizes, int nrhs) {
   SizesTable table{title + (sizeof(T) == 4 ? "float32" : "float64"), std::move(sizes), {}, 0};

@@ -12,7 +12,7 @@
 namespace smallbatch {
 
 struct LadderTable {
-  std::string name;                ///< for --only; several tables may share one
+  std::string name;                ///< name for --only; several tables may share a name
   std::function<Ladder()> full;    ///< ladder to measure
   std::function<Ladder()> sample;  ///< ladder for tests: all steps, on sizes that no tile divides
 };
