@@ -41,8 +41,8 @@ def write_everything(path):
 
 
 def spans_of(path):
-    """Returns {dataset: (begin, bytes)} of all datasets that have bytes, by h5py. A dataset with two names has that of
-    its set."""
+    """Returns {dataset: (begin, bytes)} of all datasets that have bytes, by h5py. A dataset with two names is listed
+    under the name in its set."""
     names = {}
 
     def take(group):
@@ -122,7 +122,8 @@ def test_what_was_written_is_what_is_found(smallbatch, results):
 
 
 def places_to_change(content, spans, rng, count):
-    """Places in each dataset, in HDF5's heaps, which have no checksums of HDF5, and anywhere."""
+    """Returns places of bytes: one in each dataset, some in HDF5's heaps (which HDF5 gives no checksums), and `count`
+    places anywhere."""
     places = [begin + int(rng.integers(size)) for begin, size in spans.values()]
     for heap in re.finditer(b"GCOL", content):
         places += [heap.start() + int(k) for k in rng.integers(4096, size=4)]
@@ -156,7 +157,7 @@ def test_bytes_that_are_lost_or_added_are_named(smallbatch, results):
 
 
 def attribute_place(content, text, count=1):
-    """Returns where one of several equal attribute texts begins."""
+    """Returns where the first of at least `count` equal attribute texts begins."""
     places = [found.start() for found in re.finditer(re.escape(text), content)]
     assert len(places) >= count, text
     return places[0]
@@ -189,7 +190,8 @@ def test_verify_names_what_was_changed(smallbatch, results):
 
 
 def test_a_large_dataset_is_named_by_the_piece(smallbatch, tmp_path):
-    """Pieces have a MiB each, for blocks of any size."""
+    """A damaged piece of a large dataset is named by its rows. Pieces have one MiB each, whatever the size of
+    blocks."""
     smallbatch("generate", "spd", "-o", "p.h5", "--n", 8, "--batch", 100_000, "--set", "s")
     smallbatch("run", "p.h5", "-o", "r.h5", "--verify", "none", "--memory", "8M")
     (begin, size), row = spans_of(tmp_path / "r.h5")["/solve/s/x"], 32
@@ -215,7 +217,8 @@ def hashes_of(path):
 
 
 def test_equal_numbers_have_equal_hashes(smallbatch, tmp_path):
-    """Hashes do not depend on the way of computing. Small blocks write strided and out of order; shares are merged."""
+    """Hashes do not depend on the way of computing. The ways are small blocks, which are written strided and out of
+    order, and merged shares."""
     rng = np.random.default_rng(5)
     with open_problem_file(tmp_path / "p.h5") as file:
         add_solve(file, batch=500, n=12)
@@ -248,7 +251,8 @@ def test_shares_that_are_damaged_are_not_merged(smallbatch, tmp_path):
 
 
 def test_shares_whose_numbers_nobody_vouches_for_are_not_merged(smallbatch, tmp_path):
-    """A dataset was repacked and one value changed. The merged file would give it a valid checksum."""
+    """The test repacks a dataset with one changed value. A merged file would give the wrong value a valid checksum, so
+    `merge` must refuse it."""
     write_two_shares(smallbatch, tmp_path)
     with h5py.File(tmp_path / "2.h5", "r+") as file:
         values = file["solve/systems/x"][...]
@@ -267,7 +271,7 @@ def test_shares_that_were_added_to_are_merged_with_a_warning(smallbatch, tmp_pat
 
 
 def test_what_others_have_added_is_not_gone_through(smallbatch, results):
-    """Links that others added are not followed, even if they lead back in too many ways to follow."""
+    """Links that other programs added are not followed, even if they form too many loops to follow."""
     with h5py.File(results, "r+") as file:
         for k in range(40):
             file[f"round {k}"] = file["/"]
@@ -341,7 +345,8 @@ def test_what_others_make_of_results_is_of_what_was_written(smallbatch, results,
 
 
 def test_what_is_read_of_a_large_dataset_is_compared_by_the_piece(smallbatch, tmp_path):
-    """A lattice can be exported although another one is damaged, if more than a piece lies between them."""
+    """A lattice can be exported although another lattice of the dataset is damaged. This needs more than a piece of the
+    dataset between the two."""
     lattices, length = 5, 60
     with open_problem_file(tmp_path / "p.h5") as file:
         add_potential(file, "grid", np.zeros((lattices, 3)), np.ones(lattices), np.arange(lattices + 1),
@@ -397,7 +402,8 @@ def test_checksums_that_make_no_sense_are_refused(smallbatch, results, spoil):
 
 
 def test_what_another_program_adds_is_told_and_no_obstacle(smallbatch, results):
-    """The numbers are still compared. Datasets that the other program compressed are left to the referee."""
+    """Another program may add to a result file. `info --check` tells of the addition and still compares the numbers.
+    Numbers that the other program compressed are left to the referee."""
     with h5py.File(results, "r+") as file:
         file["solve/systems"].attrs["comment"] = "mine"
     done = smallbatch("info", "r.h5", "--check", expect=3)

@@ -174,7 +174,7 @@ def test_what_fails_a_workflow_can_be_chosen(smallbatch, tmp_path):
     for choice, code in {"errors": 1, "disagreement": 1, "none": 0}.items():
         done = smallbatch("verify", "good.h5", "good_r.h5", "--fail-on", choice, expect=code)
         assert "1 DISAGREE" in done.stdout
-    # An error has its exit code whatever --fail-on says.
+    # The exit code of an error does not depend on --fail-on.
     smallbatch("run", "none.h5", "-o", "r.h5", "--fail-on", "none", expect=4)
 
 
@@ -291,7 +291,7 @@ def test_of_no_number_the_message_says_what_to_write_and_that_works(smallbatch, 
 
 
 def test_a_seed_is_what_was_typed(smallbatch, tmp_path):
-    """A seed is never reduced modulo 2^64."""
+    """A seed that does not fit into 64 bits is refused, never reduced modulo 2^64."""
     assert "--seed cannot be '-1' (it is less than 0)" in smallbatch("generate", "spd", "-o", "a.h5", "--seed", "-1", expect=2).stderr
     smallbatch("generate", "spd", "-o", "a.h5", "--batch", 1, "--seed", 2**64 - 1)
     assert "too large" in smallbatch("generate", "spd", "-o", "b.h5", "--seed", 2**64, expect=2).stderr

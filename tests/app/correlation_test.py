@@ -1,5 +1,5 @@
-"""Correlations from file to file. NumPy's integers and long doubles say the same as `run`, for every way to cut a
-recording into blocks. `verify` finds changed numbers."""
+"""Correlations from file to file. The results of `run` agree with sums by NumPy in integers and long double, for every
+way to cut a recording into blocks. `verify` finds changed numbers."""
 
 import json
 import shutil
@@ -68,7 +68,7 @@ def test_a_recording_of_any_cut_has_its_visibilities(smallbatch, tmp_path, devic
 
 @pytest.mark.parametrize("packed", [False, True])
 def test_the_largest_integers_do_not_overflow(smallbatch, tmp_path, packed):
-    """Enough samples of -128 - 128 i that a sum leaves int32, and as many of -8 - 8 i that it does not."""
+    """Sums of 70000 samples: those of -128 - 128 i leave the range of int32, and those of -8 - 8 i do not."""
     times = 70000
     signal = np.full((2, times, 2), 0x88, np.uint8) if packed else np.full((2, times, 2, 2), -128, np.int8)
     with open_problem_file(tmp_path / "p.h5") as file:
@@ -81,7 +81,7 @@ def test_the_largest_integers_do_not_overflow(smallbatch, tmp_path, packed):
 
 
 def test_a_channel_with_a_number_that_is_none_is_named(smallbatch, tmp_path):
-    """The sample is in one piece of one integration. A flagged sample of that kind does no harm."""
+    """A NaN or infinity in one piece of one integration gives its channel a status. A flagged sample does no harm."""
     rng = np.random.default_rng(4)
     signal, flag = samples(rng, "float32", (5, 30000, 3)), np.zeros((5, 30000, 3), np.uint8)
     signal[1, 12345, 2] = np.nan
@@ -161,7 +161,8 @@ def test_verify_refuses_results_of_another_question(smallbatch, tmp_path, attrib
 
 
 def test_a_sample_of_visibilities_is_spread_evenly(smallbatch, tmp_path):
-    """With 3 integrations, 4 channels and 6 baselines, a sample of 12 takes the first of each 6 visibilities."""
+    """With 3 integrations, 4 channels and 6 baselines, a sample of 12 takes every sixth visibility, beginning with the
+    first."""
     with open_problem_file(tmp_path / "p.h5") as file:
         add_correlation(file, signal=samples(np.random.default_rng(6), "float32", (4, 300, 3)), integrate=100)
     done = smallbatch("run", "p.h5", "-o", "r.h5", "--json", "--verify", "sample=12")

@@ -1,14 +1,14 @@
-// A library that lets system calls fail. It is loaded before all others (LD_PRELOAD). The environment chooses the
-// calls.
+// A library that lets system calls fail. LD_PRELOAD loads it before all other libraries. Environment variables choose
+// the calls that fail.
 //
 // - FAILING_CALL: a name of `calls` below.
-// - FAILING_FROM: the first call that fails, counted from 1 in the process and its children; 0: none.
-// - FAILING_COUNT: the number of calls that fail from there on.
-// - FAILING_ERROR: the errno of these calls; unset: a usual one.
-// - FAILING_BLOCKS: if set, such a call never returns. The notes then have the process instead of the number of
-// failures.
+// - FAILING_FROM: the number of the first call that fails. Calls are counted from 1 in the process and its children; 0:
+// no call fails.
+// - FAILING_COUNT: how many calls fail, beginning with the call FAILING_FROM.
+// - FAILING_ERROR: the errno of these calls. If unset, it is the usual errno of the call.
+// - FAILING_BLOCKS: if set, these calls never return. The second number in FAILING_NOTES is then the process id.
 // - FAILING_LOSES: if set, pwrite() reports success without writing.
-// - FAILING_NOTES: a file of two 64-bit numbers: the number of calls, and the number of those that failed.
+// - FAILING_NOTES: a file of two 64-bit numbers: the number of calls, and the number of calls that failed.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -106,7 +106,7 @@ Result call_or_fail(Call call, int system_error, Result failure, const char* nam
   return next<Function>(name)(arguments...);
 }
 
-/// A function of the program's allocator. It is looked up once. The look-up may ask for memory, and there is none.
+/// A function of the program's allocator. It is looked up once. If the look-up asks for memory, it gets none.
 template <class... Arguments>
 struct Allocator {
   const char* name;

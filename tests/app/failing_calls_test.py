@@ -1,8 +1,9 @@
-"""System calls that fail: memory, threads, processes, reading, writing, unpacking. One call fails, or all from one on.
+"""System calls that fail: memory, threads, processes, reading, writing, unpacking. Either one call fails, or that call
+and all after it.
 
 The command then ends with a fitting, documented exit code and one sentence, or does its work. No result file is ever
-wrong. failing_calls.cpp chooses the failing call. This tries every k-th call, for hours, and prints a table of the
-exits:
+wrong. failing_calls.cpp chooses the failing call. This command tries every call, which takes hours, and prints a table
+of the exit codes:
 
     pytest -s tests/app/failing_calls_test.py --failing-calls 0"""
 
@@ -48,7 +49,7 @@ DEFAULT_CALLS = 4  # tried for each kind of call and each command
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Problems, their results, and the results as two shares, made without failures."""
+    """Makes problems, their results, and the results as two shares, without failing calls."""
     path = tmp_path_factory.mktemp("failing_calls")
     rng = np.random.default_rng(4)
     with open_problem_file(path / "problems.h5") as file:
@@ -76,7 +77,8 @@ LIBRARY = Path(os.environ.get("SMALLBATCH_BUILD", "build")).resolve() / "tests" 
 
 
 def environment(place, call, first, count=1, **more):
-    """The notes of a command in which calls fail from this one on, and its environment."""
+    """Returns the file of notes and the environment of a command in which `count` calls fail, beginning with number
+    `first`."""
     notes = place / "notes"
     notes.write_bytes(bytes(16))
     return notes, dict(os.environ, LD_PRELOAD=str(LIBRARY), FAILING_CALL=call, FAILING_FROM=str(first),
@@ -112,7 +114,7 @@ class Runs:
         return (code, errors, *calls_and_failed(notes))
 
     def wrong(self, code, errors):
-        """Returns what is wrong with the way it ended, or nothing."""
+        """Returns what is wrong with the way the command ended, or nothing."""
         if code is None:
             return "hangs"
         if code < 0:
@@ -176,8 +178,8 @@ def test_a_failing_call_is_told_or_does_no_harm(folder, pytestconfig, command, c
 
 
 def test_a_resumed_run_that_finds_no_memory_keeps_what_is_finished(tmp_path):
-    """The file is laid out anew, with the numbers of the last set at its end. A run that fails on the way must not
-    shorten it."""
+    """A resumed run lays out the file again, with the numbers of the last set at the end. If it fails meanwhile, it
+    must not shorten the file."""
     with open_problem_file(tmp_path / "p.h5") as file:
         for number in range(150):
             add_solve(file, f"a{number:03d}", batch=1, n=2)
@@ -239,8 +241,8 @@ def headers(path):
 
 @pytest.mark.parametrize("sets, tries", [(1, 20), (400, 12)])
 def test_headers_that_the_disk_loses_are_noticed(tmp_path, sets, tries):
-    """If a write of HDF5 never reaches the disk, no result file appears, even with an older header in that place. The
-    test does not read numbers back."""
+    """If a write of HDF5 never reaches the disk, no result file appears. This holds even if an older header lies in
+    that place. The test does not read numbers back."""
     with open_problem_file(tmp_path / "p.h5") as file:
         for number in range(sets):
             add_solve(file, f"s{number:04d}", batch=1, n=2)
@@ -268,7 +270,7 @@ def test_headers_that_the_disk_loses_are_noticed(tmp_path, sets, tries):
 
 
 def test_no_function_of_the_allocator_is_called_past_the_reserve():
-    """All allocation functions of C and C++ are the program's own, except those that nobody calls."""
+    """The program defines all allocation functions of C and C++ itself, except those that nothing calls."""
     program = Path(os.environ.get("SMALLBATCH_BIN", "build/bin/smallbatch")).resolve()
 
     def defined(file):

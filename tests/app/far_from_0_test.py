@@ -1,5 +1,5 @@
-"""Problems far from 0 in units other than angstrom. V and energies keep the bounds of docs/numerics.md. Fractions of
-the numbers in the file give the truth."""
+"""Problems far from 0 in units other than angstrom. V and energies keep the bounds of docs/numerics.md. The truth is
+computed with fractions, which hold the numbers of the file exactly."""
 
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -131,8 +131,8 @@ def test_energies_of_pairs(smallbatch, tmp_path, unit, device):
 
 
 def test_what_lies_on_a_charge_in_another_unit(smallbatch, tmp_path):
-    """A point at the place of a charge, given in another unit, lies on the charge even far from 0. Both are whole
-    numbers here."""
+    """A point and a charge at one place have different units: angstrom and nm. V is infinite there, even far from 0.
+    All coordinates are whole numbers here."""
     place = np.array([[13000003.0, -4100007.0, 8700009.0]])
     with open_problem_file(tmp_path / "p.h5") as file:
         group = file.create_group("potential/far")
@@ -146,7 +146,7 @@ def test_what_lies_on_a_charge_in_another_unit(smallbatch, tmp_path):
 
 
 def test_maps_keep_their_places(smallbatch, tmp_path):
-    """Result files and cube files give places from 0."""
+    """Positions in result files and cube files are relative to 0, not to the lattice's origin."""
     with open_problem_file(tmp_path / "p.h5") as file:
         group = file.create_group("potential/far")
         group.attrs["shape"] = SHAPE

@@ -12,7 +12,7 @@ POSITION = np.array([[0.0, 0, 0], [1, 0, 0], [0, 2, 0]])
 
 
 def write_xarray(path, kind, fill, holds_it, name="_FillValue"):
-    """Charges of which the third may be missing."""
+    """Writes three charges with xarray. The third is missing if `holds_it`: it is stored as `fill`."""
     charge = np.array([1, -1, np.nan if holds_it else 2], "f8")
     data = xarray.Dataset({"position": (("n", "axis"), POSITION.astype(kind)), "charge": (("n",), charge)})
     encoding = {"charge": {"dtype": kind, name: np.dtype(kind).type(fill)}}

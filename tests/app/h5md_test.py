@@ -1,5 +1,5 @@
 """H5MD trajectories of other programs: particles change places, come and go; frames are missing; labels have any type.
-This file sums the truth itself. `import` and a set that names the particles must both agree with it."""
+The test sums the true V itself. `import`, and a set that names the particles, must both agree with this truth."""
 
 import h5py
 import numpy as np
@@ -38,7 +38,7 @@ class Trajectory:
         self.file.close()
 
     def element(self, name, value, step=STEP, unit=None, **how):
-        """An element with frames at these steps, or a fixed one without steps."""
+        """Adds an H5MD element with frames at these steps, or a fixed element if `step` is None."""
         path = name if step is None else f"{name}/value"
         self.particles.create_dataset(path, data=value, **how)
         if step is not None:
@@ -54,7 +54,8 @@ class Trajectory:
 
 
 def both_ways(smallbatch, tmp_path, given=()):
-    """V at the charges and the offsets: imported, and of a set that names the particles if no charges are given."""
+    """Returns V at the charges and the offsets, after `import`. If no options are `given`, a set that names the
+    particles must give the same."""
     said = smallbatch("import", "t.h5md", "--targets", "charges", *given, "--overwrite", "-o", "p.h5").stderr
     paths = ["p.h5"]
     if not given:
@@ -241,7 +242,7 @@ def test_a_topology_of_particles_that_come_and_go(smallbatch, tmp_path):
 
 
 def test_one_frame_of_charges_is_for_all(smallbatch, tmp_path):
-    for of_frame in (0, 1, 2):  # in the order of the frame with its step
+    for of_frame in (0, 1, 2):  # the charges are in the order of the frame that has their step
         with Trajectory(tmp_path / "t.h5md") as t:
             t.positions()
             t.element("id", ORDER)
@@ -259,7 +260,7 @@ def test_one_frame_of_charges_is_for_all(smallbatch, tmp_path):
 
 
 def test_whose_charges_are_is_not_guessed(smallbatch, tmp_path):
-    order = ORDER[::-1]  # the first frame is not sorted, so charges may be in its order or in that of ids
+    order = ORDER[::-1]  # the first frame is not sorted by id, so charges may be in the frame's order or by id
     with Trajectory(tmp_path / "t.h5md") as t:
         t.positions(POSITION[order])
         t.element("id", order)

@@ -1,5 +1,5 @@
-"""Names and words that a terminal would obey, from files and of files. They are never printed or logged as they are.
-They cannot fake a log line, and JSON keeps their meaning."""
+"""Names with control characters that a terminal would obey: in files, and names of files. They are never printed or
+logged unchanged. They cannot fake a log line, and JSON keeps their meaning."""
 
 import json
 import re
@@ -136,5 +136,5 @@ def test_names_of_files_are_spelt_out(smallbatch, tmp_path):
                         (["merge", results, "-o", "m" + name], None), (["import", "no" + name, "-o", "i" + name], None),
                         (["generate", "spd", "--batch", 2, "--n", 2, "-o", "g" + name], 0)):
         done = check(smallbatch(*words, expect=code))
-        assert "\\x0a\\x1b" in done.stdout + done.stderr or words[0] == "verify"  # it names none
+        assert "\\x0a\\x1b" in done.stdout + done.stderr or words[0] == "verify"  # verify prints no names
         assert len(done.stdout.splitlines()) < 2 or "\n\\x1b" not in done.stdout

@@ -8,7 +8,7 @@ CHANNELS, TIMES, INPUTS = 3, 11, 5
 
 
 def samples(kind):
-    """Samples (channel, time, input) of real and imaginary parts: as a raw file has them, and as h5py returns them."""
+    """Returns samples (channel, time, input) twice: as a raw file stores them, and as h5py returns them."""
     rng = np.random.default_rng(7)
     if kind == "int4":
         return (packed := rng.integers(0, 256, (CHANNELS, TIMES, INPUTS), np.uint8)), packed

@@ -1,5 +1,6 @@
 """Screened and Gaussian charges as a user runs them. NumPy computes V, E and energies from the definitions in
-io/FORMAT.md. Every way through a file and a run must keep the lengths."""
+io/FORMAT.md. The lengths (screening length, width, softening, cut-off) must survive every way through a file and a
+run."""
 
 import json
 import math
@@ -17,7 +18,7 @@ erf = np.vectorize(math.erf, otypes=[float])
 
 
 def g_of(r, width=0.0, softening=0.0, cutoff=0.0, screening_length=0.0):
-    """g(r) and -g'(r) / r, in 1/angstrom and 1/angstrom^3; r > 0."""
+    """Returns g(r) and -g'(r) / r, in 1/angstrom and 1/angstrom^3, for r > 0."""
     width = np.broadcast_to(width, r.shape)
     rho = np.sqrt(r**2 + softening**2)
     g, slope = 1 / rho, 1 / rho**3
@@ -35,8 +36,8 @@ def g_of(r, width=0.0, softening=0.0, cutoff=0.0, screening_length=0.0):
 
 
 def potentials(points, position, charge, width, own=False, **lengths):
-    """(V, E) and the sums of the magnitudes of their terms, in volt and volt/angstrom. `own`: the points are the
-    charges."""
+    """Returns (V, E), and for both the sums of the magnitudes of their terms, in volt and volt/angstrom. `own`: the
+    points are the charges."""
     d = points[:, None] - position[None]
     r = np.sqrt((d**2).sum(-1))
     if own:
@@ -100,7 +101,8 @@ def fill(file, of, asked, unit=None, width_as=lambda width: width):
 
 
 def check(path, of, asked, precision):
-    """The results agree with NumPy. A wrong kind, the width of another charge or a lost digit would exceed the bounds."""
+    """The results agree with NumPy. A wrong kind of interaction, the width of another charge or a lost digit would
+    exceed the bounds."""
     lengths = {name: value for name, value in asked.items() if name != "width"}
     uncut = lengths | {"cutoff": 0.0}  # with a cut-off, few of the rounded terms are left
     width = np.broadcast_to(asked.get("width", 0.0), of["charge"].shape)
@@ -262,7 +264,8 @@ def test_results_of_other_lengths_are_refused(smallbatch, tmp_path, what, kind):
 @pytest.mark.parametrize("asked", [{"screening_length": 3.5}, {"width": 3.0}, {"width": problem()["width"] + 2}],
                          ids=["screened", "width", "widths"])
 def test_verify_finds_values_of_plain_charges(smallbatch, tmp_path, asked):
-    """Values that an older program would write, or a program that lost the lengths."""
+    """The test plants the values of plain point charges. A program that ignores or loses the lengths would write
+    them."""
     of = problem()
     with open_problem_file(tmp_path / "p.h5") as file:
         fill(file, of, asked)
@@ -280,8 +283,8 @@ def test_verify_finds_values_of_plain_charges(smallbatch, tmp_path, asked):
 
 
 def test_bad_widths_are_statuses_of_their_problems(smallbatch, tmp_path):
-    """A negative width, NaN, infinity, and a width that is too large. Two Gaussian charges at one position are not a
-    singular pair."""
+    """Bad widths are negative, NaN, infinite or too large. Two Gaussian charges at one position are not a singular
+    pair."""
     position = np.zeros((12, 3))
     position[1::2, 0] = 2
     position[11, 0] = 0

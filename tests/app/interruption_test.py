@@ -1,4 +1,5 @@
-"""Signals that end a command at any place, and places where no file can be written. Nothing waits forever."""
+"""A signal ends a command, whichever system call it is stuck in. An output at a place where no file can be written is
+refused. No command waits forever."""
 
 import os
 import signal
@@ -34,7 +35,8 @@ def clear(place):
 
 
 def stop_in(place, arguments, call, number, by):
-    """Returns (how it ended, stderr) of a command that is stuck in that call. None if it is not stuck."""
+    """Sends the signal `by` to a command that is stuck in the system call `call` with this number. Returns (exit code,
+    stderr), or None if the command does not get stuck."""
     clear(place)
     notes, variables = environment(place, call, number, FAILING_BLOCKS="1")
     with subprocess.Popen([PROGRAM, *arguments], cwd=place, env=variables, text=True, stdout=subprocess.PIPE,

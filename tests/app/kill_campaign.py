@@ -3,8 +3,8 @@ of an uninterrupted run:
 
     python -m tests.app.kill_campaign --kills 1000 --seed 1
 
-Equal seeds kill at equal calls; moments depend on the clock. Prints the outcome. The exit code is 1 if a final file
-was wrong, or if a block in the journal was lost."""
+Equal seeds kill at the same system calls; the random moments depend on the clock. The program prints the outcome. The
+exit code is 1 if a final file was wrong, or if a block in the journal was lost."""
 
 import argparse
 import collections
@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def records_of(journal):
-    """The number of finished blocks, or of whole integrations of them."""
+    """Returns the number of records about finished blocks in a journal."""
     data = journal.read_bytes() if journal.exists() else b""
     count, at = -1, 0  # the first record identifies the run
     while len(data) >= at + 32 and len(data) >= at + 32 + int(data[at : at + 16], 16):

@@ -38,26 +38,26 @@ __attribute__((destructor)) static void end(void) {
 static void count(void) {
   if (!is_child && atomic_fetch_add(&calls, 1) + 1 == kill_at) kill(getpid(), which);
 }
-// A disk that is full from then on takes no writes.
+// Returns 1 if the disk counts as full (FULL_FROM) and `name` is a write. The write then fails.
 static int is_full(const char* name) {
   if (is_child || full_from < 0 || calls < full_from || strncmp(name, "pwrite", 6) != 0) return 0;
   errno = ENOSPC;
   return 1;
 }
-// A file system without locks.
+// Returns 1 for flock() if the file system counts as one without locks (NO_LOCKS).
 static int has_no(const char* name) {
   if (!getenv("NO_LOCKS") || strcmp(name, "flock") != 0) return 0;
   errno = ENOSYS;
   return 1;
 }
-// The timer that ends a process after a signal never rings.
+// With NO_CLOCK, the timer that ends a process after a signal never rings.
 int setitimer(__itimer_which_t timer, const struct itimerval* value, struct itimerval* before) {
   static int (*next)(__itimer_which_t, const struct itimerval*, struct itimerval*);
   if (getenv("NO_CLOCK")) return 0;
   if (!next) *(void**)&next = dlsym(RTLD_NEXT, "setitimer");
   return next(timer, value, before);
 }
-// A signal that comes when a file of this name is opened.
+// Sends a signal when a file is opened and its name ends in SIGNAL_AT_OPEN.
 static void signal_at_open(const char* path) {
   const char* name = getenv("SIGNAL_AT_OPEN");
   const size_t length = strlen(path), ending = name ? strlen(name) : 0;
@@ -95,7 +95,7 @@ int fsync(int file) {
     if (is_full(#name) || has_no(#name)) return -1;      \
     return next arguments;                               \
   }
-// A signal that comes before this call writes. The write then takes a while.
+// Sends a signal before this call writes the text SIGNAL_AT_WRITE. The write then takes a while.
 ssize_t write(int file, const void* bytes, size_t size) {
   static ssize_t (*next)(int, const void*, size_t);
   const char* text = getenv("SIGNAL_AT_WRITE");

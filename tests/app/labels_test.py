@@ -29,7 +29,8 @@ def write(path):
 
 
 def planted():
-    """Datasets whose second value is changed, and attributes with another text."""
+    """Names of what the tests change: datasets, of which the second value is changed, and attributes
+    (dataset@attribute), which get another text."""
     for name in ("potential/grid", "potential/at", "pair_energy/pairs"):
         yield from (f"{name}/{label}" for label in ("name", "step", "time", "problem"))
         yield from (f"{name}/{attribute}" for attribute in ("time@unit", "time@units", "info@coordinates"))

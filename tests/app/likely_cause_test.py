@@ -1,4 +1,5 @@
-"""Sets with common mistakes, such as a triangle in place of A. `run` names the likely cause, often as a question."""
+"""Sets with common mistakes, such as a triangle instead of the whole A. `run` names the likely cause, often as a
+question."""
 
 import json
 
@@ -127,7 +128,8 @@ def hilbert(n):
 
 
 def test_lost_pivots_are_told_from_negative_eigenvalues(smallbatch, tmp_path):
-    """numpy's Cholesky in double precision factors the matrices that the sentence says to be definite in float64."""
+    """If the sentence says that the matrices are definite in float64, numpy's Cholesky in double precision must factor
+    them."""
     indefinite = np.repeat(np.array([[1, 2.0], [2, 1]])[None], BATCH, 0)
     for a, is_definite in ((np.float32(gaussian_kernel(48)), True), (np.float32(hilbert(12)), False), (indefinite, False)):
         if is_definite:
@@ -170,7 +172,7 @@ def test_asymmetry_of_large_numbers(smallbatch, tmp_path):
 
 
 def test_triangles_that_are_said_to_be_ones(smallbatch, tmp_path):
-    """-A, of which only the lower triangle is read or stored."""
+    """The systems have -A instead of A, and only the lower triangle is read or stored."""
     for options in ({"lower": True}, {"store_packed": True}):
         with open_problem_file(tmp_path / "p.h5") as file:
             add_solve(file, **options)

@@ -1,5 +1,5 @@
-"""A file of thousands of sets. Memory of each command grows by a few kilobytes for each set. No set needs a hand-over
-between threads or a question to another process."""
+"""A file of thousands of sets. The memory of each command grows by only a few kilobytes per set. No set is handed from
+thread to thread, and no set needs a question to another process."""
 
 import os
 
@@ -38,7 +38,7 @@ def test_thousands_of_sets_take_little_memory_and_few_turns(smallbatch, tmp_path
                   ["info", "--check", results], ["verify", problems, results, "--threads", 1]):
         found = of(*words)
         assert found.bytes < MOST_BYTES, (words[:2], found.bytes >> 20)
-        assert found.waits < 4 * SETS, (words[:2], found.waits)  # each set took 8 waits of run, 21 of verify
+        assert found.waits < 4 * SETS, (words[:2], found.waits)  # with hand-overs, a set took 8 waits of run, 21 of verify
     assert results.stat().st_size < MOST_BYTES_OF_RESULTS * SETS
 
     with h5py.File(results) as file:

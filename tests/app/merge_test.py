@@ -46,7 +46,7 @@ def test_merging_what_failed_ends_as_the_run_did(smallbatch, tmp_path):
 
 
 def test_a_run_of_one_share_is_merged(smallbatch, tmp_path):
-    """A script needs no special line for one share."""
+    """`merge` accepts a single share 1/1, so scripts need no special line for it."""
     with open_problem_file(tmp_path / "p.h5") as file:
         add_solve(file, batch=4, n=3)
     smallbatch("run", "p.h5", "-o", "1.h5", "--shard", "1/1")

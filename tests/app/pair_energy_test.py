@@ -1,5 +1,5 @@
-"""Pair energies from file to file. Long doubles say the same as `run`, on every backend and in blocks of any size.
-`verify` finds changed numbers."""
+"""Pair energies from file to file. The results of `run` agree with sums in long double, on every backend and in blocks
+of any size. `verify` finds changed numbers."""
 
 import json
 
@@ -18,7 +18,7 @@ def charges(seed=1):
 
 
 def energies(position, charge, group=None, softening=0.0, cutoff=0.0):
-    """U, sum |q q g| and the energies of charges of one problem, in volt * e."""
+    """Returns U, sum |q q g| and the energies of the charges of one problem, in volt * e."""
     d = position[:, None].astype(np.longdouble) - position[None]
     r2 = (d * d).sum(-1)
     meet = ~np.eye(len(charge), dtype=bool)

@@ -1,5 +1,5 @@
-"""Names of molecules, and steps and times of frames. They go from PQR files and trajectories into problem files,
-results, messages and exports, and VTK and xarray see them."""
+"""Names of molecules, and steps and times of frames. They pass from PQR files and trajectories into problem files,
+results, messages and exports. VTK and xarray can read them."""
 
 import h5py
 import numpy as np

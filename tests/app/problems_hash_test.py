@@ -274,7 +274,7 @@ def test_systems_that_have_changed_places_are_refused(smallbatch, tmp_path):
 
 
 def test_results_without_it_are_verified_as_before(smallbatch, tmp_path):
-    """Results of older versions and results of shares."""
+    """Results of older versions and of shares have no problems_hash. `verify` accepts them."""
     with open_problem_file(tmp_path / "p.h5") as file:
         add_solve(file, batch=20)
     for k in (1, 2):
@@ -294,8 +294,8 @@ def test_results_without_it_are_verified_as_before(smallbatch, tmp_path):
 
 
 def test_a_run_whose_finished_blocks_have_other_problems_is_not_gone_on_with(smallbatch, tmp_path):
-    """The change is made where the sampled hash of the file does not look. It goes through a mapping, which leaves no
-    new time: it is only in the memory of a file system that writes nothing back."""
+    """The problems are changed at a place that the sampled hash of the file leaves out. The change goes through a
+    memory mapping, which does not update the file's time on a file system in memory."""
     try:
         folder = tempfile.mkdtemp(dir="/dev/shm")
     except OSError:

@@ -1,8 +1,8 @@
-"""Random small recordings. Integers and long doubles of NumPy judge the visibilities, as random_potentials_test.py does
-for potentials. Files with a fault must be refused.
+"""Random small recordings. The visibilities are judged with NumPy's integers and long double, as
+random_potentials_test.py judges potentials. Files with a fault must be refused.
 
-Requests, the bound and the statuses follow io/FORMAT.md and physics/correlation.hpp. A file follows from a seed and
-its number, which every message names. --random-files and --random-seed are options."""
+Requests, the bound and the statuses follow io/FORMAT.md and physics/correlation.hpp. A seed and a file's number
+determine the file, and every message names both. The options are --random-files and --random-seed."""
 
 import json
 import os
@@ -83,7 +83,7 @@ def write(rng, path, sets):
 # ---- judging
 
 def truth_of(drawn):
-    """The truth of every number of the results: the parts of V, w, the bound of V, and where a sample is not a number."""
+    """Returns the truth about all results: parts and bound of V, weights, and where a sample is not finite."""
     (channels, times, inputs), signal, flag = drawn["shape"], drawn["signal"], drawn["flag"]
     used = np.ones(drawn["shape"], bool) if flag is None else np.asarray(flag) == 0
     integrate = min(drawn["attrs"].get("integrate", max(times, 1)), max(times, 1))
@@ -140,7 +140,7 @@ def judge_set(file, drawn, truth, where):
 # ---- tampering, and what is wrong with a file
 
 def tamper(rng, path, drawn, truth):
-    """Changes one stored number by more than its bound. Returns which."""
+    """Changes one stored number by more than its bound. Returns the name of the number."""
     with results_to_change(path) as file:
         group = file[f"correlation/{drawn['name']}"]
         some = group["weight"].size > 0

@@ -1,8 +1,8 @@
-"""Random small files of pair energies. Long doubles of NumPy judge them, as random_potentials_test.py does for
-potentials; the units are from there. Files with a fault must be refused.
+"""Random small files of pair energies. They are judged with NumPy's long double, as random_potentials_test.py judges
+potentials. The units come from that file. Files with a fault must be refused.
 
-Requests, bounds and statuses follow io/FORMAT.md and physics/pair_energy.hpp. A set is drawn again if rounding may
-decide what is right, or if nothing is promised."""
+Requests, bounds and statuses follow io/FORMAT.md and physics/pair_energy.hpp. A set is drawn again if the right answer
+depends on rounding, or if the documentation promises nothing."""
 
 import json
 import os
@@ -76,8 +76,8 @@ def write(path, sets):
 # ---- the truth
 
 def truth_of(drawn, p, asked, skip):
-    """The truth of problem p: info, the energy and those of charges, with their bounds. The bound is 0 if an energy is
-    infinite or NaN. `undecided`: the documentation leaves it to rounding."""
+    """Returns the truth about problem p: info, the energy and the energies of charges, with their bounds. The bound is
+    0 if an energy is infinite or NaN. `undecided`: the documentation leaves the answer to rounding."""
     mine, unit = slice(drawn["ends"][p], drawn["ends"][p + 1]), LENGTHS[drawn["units"]["position"]]
     position = drawn["data"]["position"][mine].astype(LONG) * unit
     charge = drawn["data"]["charge"][mine].astype(LONG) * CHARGES[drawn["units"]["charge"]]
@@ -157,7 +157,7 @@ def judge_set(file, drawn, truths, asked, where):
 # ---- tampering, and what is wrong with a file
 
 def tamper(rng, path, drawn, truths):
-    """Changes one stored number by more than its bound. Returns which. The set must have problems."""
+    """Changes one stored number by more than its bound. Returns the name of the number. The set must have problems."""
     p = int(rng.integers(drawn["batch"]))
     with results_to_change(path) as file:
         group = file[f"pair_energy/{drawn['name']}"]

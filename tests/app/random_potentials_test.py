@@ -1,14 +1,15 @@
-"""Random small potential files. Long doubles of NumPy judge the results. One file, because making files and judging
-them must agree.
+"""Random small potential files. The results are judged with NumPy's long double. One file, because making files and
+judging them must agree.
 
-Requests, units, bounds and statuses follow io/FORMAT.md, docs/numerics.md and the headers of physics/. Nothing is
-taken from the program. A file follows from a seed and its number, which every message names. The number of files and
+Requests, units, bounds and statuses follow io/FORMAT.md, docs/numerics.md and the headers of physics/. Nothing is taken
+from the program. A seed and a file's number determine the file, and every message names both. The number of files and
 the seed are options:
 
     python -m pytest -q tests/app/random_potentials_test.py --random-files 3000 --random-seed 7
 
-A set is drawn again if rounding may decide what is right, or if nothing is promised. Examples are a charge just
-close enough to a target to lie on it, and values at the edge of their range. See `undecided` in `truth_of`."""
+A set is drawn again if the right answer depends on rounding, or if the documentation promises nothing. Examples are a
+charge just close enough to a target to lie on it, and values at the edge of their range. See `undecided` in
+`truth_of`."""
 
 import json
 
@@ -192,9 +193,9 @@ def write(path, sets):
 # ---- the truth
 
 def places_of(drawn, p):
-    """Places of problem p in angstrom. They are counted from the origin of the lattice, or from the first target. The
-    error of a displacement, after converting units to angstrom in double precision, is at most `doubt`. A factor and
-    a product are rounded, so each converted coordinate is off by 2^-52 of itself."""
+    """Returns the places of problem p in angstrom, relative to the origin of the lattice or to the first target.
+    `doubt` is the largest error of a displacement after units are converted to angstrom in double precision. A factor
+    and a product are rounded, so each converted coordinate is off by 2^-52 of itself."""
     data, mine = drawn["data"], slice(drawn["ends"][p], drawn["ends"][p + 1])
 
     def angstrom(name, values):
@@ -258,8 +259,8 @@ def draw_interaction(rng, size, unit, total, attrs, data, units):
 
 def truth_of(drawn, p, asked):
     """The truth about problem p as documented: V and E with their bounds, where they are singular, and the energy with
-    its bound. For points and charges, `info` is given only while no value leaves its range. If `undecided`, the
-    documentation does not say."""
+    its bound. For points and charges, `info` holds only if no value leaves its range. If `undecided`, the documentation
+    does not say what is right."""
     here, mine = places_of(drawn, p), slice(drawn["ends"][p], drawn["ends"][p + 1])
     charge = drawn["data"]["charge"][mine].astype(LONG) * CHARGES[drawn["units"]["charge"]]
     targets, charges, on_lattice = here["targets"], here["charges"], drawn["kind"] == "lattice"
@@ -357,7 +358,7 @@ def agree(got, exact, bound, largest):
 
 
 def judge_problem(result, p, v, e, truth, asked, skip, where):
-    """Judges one problem. `v` and `e` are those of its targets."""
+    """Judges one problem. `v` and `e` are the stored V and E of its targets."""
     info, field = int(result["info"][p]), asked["field"]
     statistics = [LONG(result[key][p]) for key in ("V_min", "V_max", "V_mean")]
     energy = LONG(result["energy"][p]) if "energy" in result else None
@@ -435,7 +436,7 @@ def judge_set(file, drawn, truths, asked, skip, where):
 # ---- tampering
 
 def tamper(rng, path, drawn, truths, asked):
-    """Changes one stored number or word by more than its bound. Returns which."""
+    """Changes one stored number by more than its bound, or one stored word. Returns its name."""
     p = int(rng.integers(drawn["batch"]))
     truth, numbers = truths[p], truths[p]["targets"] > 0
     with results_to_change(path) as file:
@@ -472,7 +473,7 @@ def tamper(rng, path, drawn, truths, asked):
 # ---- the test
 
 def others_of(smallbatch, tmp_path):
-    """Backends of this machine other than the CPU's best: arguments of `run`."""
+    """Returns arguments of `run` for every backend of this machine, except the CPU's best instruction set."""
     with open_problem_file(tmp_path / "probe.h5") as file:
         group = file.create_group("potential/a")
         group["position"], group["charge"], group.attrs["targets"] = np.ones((1, 3)), np.ones(1), np.bytes_("charges")

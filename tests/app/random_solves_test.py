@@ -1,5 +1,5 @@
-"""Random small files of systems through the command, on every backend. A separate opinion judges every stored number.
-One file, because making files and judging them must agree.
+"""Random small files of systems through the command, on every backend. An independent computation, the opinion, judges
+every stored number. One file, because making files and judging them must agree.
 
 The opinion is computed with NumPy's long double from the definitions in io/FORMAT.md and docs/numerics.md. It uses
 no code of the program. On one machine, file number k of seed S is always the same. A long run with every backend of
@@ -244,7 +244,8 @@ class System:
         return np.linalg.eigvalsh(self.scaled[:m, :m])[0] if m else 1.0
 
     def is_pivot_status(self, info):
-        """Returns whether a Cholesky factorization may stop at pivot `info`, or not stop at all (0): Demmel 1989."""
+        """Returns whether rounding permits a Cholesky factorization to stop at pivot `info`; 0: not to stop at all.
+        Source: Demmel 1989."""
         tolerance = 3 * (self.n + 1) * self.u
         last = len(self.scaled)
         if info == 0:
@@ -294,7 +295,7 @@ class Answers:
 
 class Nearby:
     """The repaired matrix of A for a pivot floor, as docs/numerics.md defines it: additions and pivots. `close`:
-    rounding decides."""
+    rounding decides which pivots are raised."""
 
     def __init__(self, a, floor, rounding):
         n = len(a)
@@ -333,7 +334,7 @@ class Nearby:
 
 
 def best_addition(system, x, f):
-    """The diag(e), within the permitted additions, for which x leaves the smallest residual."""
+    """Returns the e, within the permitted additions, for which x leaves the smallest residual of A + diag(e)."""
     diagonal = np.diag(system.lower)
     most = 8 * np.maximum(max(f, system.n * system.u) * diagonal, system.n * system.u * diagonal.max())
     r = residual(system.stored, x, right_hand_side(system))
@@ -565,7 +566,8 @@ def is_easy(systems):
 
 
 def tamper(rng, file, sets):
-    """Changes one stored number by more than is allowed. Returns False if the chosen system has no number to change."""
+    """Changes one stored number by more than its tolerance. Returns False if the chosen system has no number to
+    change."""
     name = rng.choice(list(sets))
     group, systems = file[f"solve/{name}"], sets[name]
     k = rng.integers(len(systems))

@@ -1,5 +1,5 @@
-"""Things that a system refuses: space for a file, threads, processes, the identity of a file. The message says what was
-refused, and claims nothing about a file that was not read."""
+"""The operating system refuses requests: space for a file, threads, processes, the identity of a file. The message says
+what was refused, and claims nothing about a file that was not read."""
 
 import errno
 import fcntl
@@ -41,7 +41,7 @@ def test_a_redirection_that_may_not_be_so_large_is_told(place, name):  # noqa: F
 
 @pytest.mark.parametrize("name", EVERY)
 def test_a_log_file_that_may_not_be_so_large_is_no_failure(place, name):  # noqa: F811
-    """The command goes on without the log, as far as it needs no file of that size itself."""
+    """The command goes on without the log. It fails only if its own output would exceed the limit too."""
     clear(place)
     done = subprocess.run([PROGRAM, *EVERY[name], "--log-file", "log"], cwd=place, preexec_fn=largest_file(10),
                           capture_output=True, text=True, timeout=SECONDS)
@@ -84,7 +84,7 @@ def test_a_name_that_cannot_be_looked_up_is_not_taken_for_another(place, call): 
 
 @pytest.mark.parametrize("name", WRITING)
 def test_what_fails_after_the_output_has_its_name_says_that_it_stands(place, name):  # noqa: F811
-    """All calls of the allocator fail, beginning with each of the last ones."""
+    """The allocator fails from one of the last calls on. The test tries each of these calls as the first that fails."""
     clear(place)
     notes, variables = environment(place, "malloc", 0)
     subprocess.run([PROGRAM, *WRITING[name]], cwd=place, env=variables, check=True, capture_output=True)

@@ -1,5 +1,5 @@
-"""The page about a result file, as a browser shows it: Chromium opens it, and what is there is compared with the arrays
-of the file. It has to be readable without a network, in both themes, on a desk and on a phone."""
+"""The page about a result file. Chromium opens it, and the text on the page is compared with the arrays of the file.
+The page must be readable without a network, in both themes, on a desk and on a phone."""
 
 import base64
 import io
@@ -32,7 +32,7 @@ def browser(tmp_path_factory):
 
 
 def write_problems(path):
-    """Sets of all kinds, some of them with what fails."""
+    """Writes sets of all kinds. Some have problems that fail."""
     rng = np.random.default_rng(3)
     with open_problem_file(path) as file:
         add_solve(file, STRANGE, batch=3000, n=12)
@@ -70,12 +70,12 @@ def report(smallbatch_program, tmp_path_factory):
 
 
 def section(name):
-    """JavaScript for the section of a set."""
+    """Returns JavaScript that finds the section of a set."""
     return f"[...document.querySelectorAll('section')].find(s => s.querySelector('h2').textContent === {json.dumps(name)})"
 
 
 def tables(browser, name):
-    """Rows of a section's tables, those of statuses first."""
+    """Returns the rows of a section's tables. The table of statuses comes first."""
     return browser.evaluate(f"[...{section(name)}.querySelectorAll('table')].map(t => "
                             "[...t.querySelectorAll('tr')].map(r => [...r.children].map(c => c.textContent)))")
 

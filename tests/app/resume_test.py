@@ -1,4 +1,5 @@
-"""Files left by runs that did not end. `run --resume` makes of them what the uninterrupted run would have written.
+"""Runs that are killed leave files. `run --resume` completes them to the file that an uninterrupted run would have
+written.
 
 One file, because every test begins with a run that was killed."""
 
@@ -28,7 +29,7 @@ CALL = ["run", "p.h5", "-o", "r.h5", "--device", "cpu", "--memory", "1MiB", "--t
 
 
 def contents(path):
-    """Every dataset and attribute as bytes, without times and addresses."""
+    """Returns every dataset and attribute as bytes, without times and addresses."""
     found = {}
 
     def take(name, item):
@@ -60,7 +61,8 @@ def killer(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def finished(smallbatch_program, tmp_path_factory):
-    """A folder with the problem file and the results, and the contents and summary of that uninterrupted run."""
+    """Makes a folder with the problem file and the results of an uninterrupted run. Returns it with the contents and
+    summary of that run."""
     folder = tmp_path_factory.mktemp("finished")
     write_problems(folder / "p.h5")
     done = smallbatch_program(folder)(*CALL, expect=1)
@@ -85,7 +87,7 @@ def start(smallbatch, arguments, killer=None, **environment):
 
 
 def calls_of_a_run(smallbatch, killer, known={}):
-    """Counts the calls of a run. The count is kept for each problem file."""
+    """Returns the number of system calls in a run of p.h5. Counts them only once for each content of p.h5."""
     problems = xxhash.xxh3_64_hexdigest((smallbatch.folder / "p.h5").read_bytes())
     if problems in known:
         return known[problems]
@@ -622,7 +624,7 @@ def test_another_command_does_not_take_its_place(smallbatch, tmp_path, whole, ki
 
 
 def test_what_another_user_left_is_not_written_into(smallbatch, tmp_path, whole):
-    """A file that has a second name is not written to either."""
+    """An unfinished file of another user is not written to, and neither is a file with a second name."""
     (tmp_path / "precious").write_text("precious")
     os.link(tmp_path / "precious", tmp_path / PART)
     if os.geteuid() == 0:

@@ -95,7 +95,8 @@ def test_the_upper_triangle_is_not_looked_at_where_uplo_says_so(smallbatch, tmp_
                          ids=["contiguous", "compressed", "big-endian"])
 @pytest.mark.parametrize("stored", ["dense", "dense with sizes", "packed by uplo", "packed by storage"])
 def test_upper_triangles_are_the_lower_ones_of_the_transposes(smallbatch, tmp_path, stored, layout):
-    """Results are equal bit for bit, in blocks and shares, for any content of the other triangle of a dense A."""
+    """Upper triangles give the same bits as the lower triangles of the transposes, in blocks and shares. The content of
+    the other triangle of a dense A does not matter."""
     rng = np.random.default_rng(3)
     n, batch = 13, 7000
     a = spd(rng, batch, n, np.float32)
@@ -207,8 +208,8 @@ def test_kernels_that_rounding_makes_indefinite_are_solved_nearby(smallbatch, tm
         result = {name: values[...] for name, values in file["solve/systems"].items()}
     assert not result["info"].any() and (result["repaired"] > 0).sum() >= 190
     assert (result["perturbation"] <= 1.5 * floor).all()
-    # There is a diagonal E within the additions, to rounding, with (A + E) x = b: the answer is that of a nearby
-    # matrix.
+    # The answer is that of a nearby matrix: (A + E) x = b up to rounding, for a diagonal E within the permitted
+    # additions.
     x, wide = result["x"].astype(np.longdouble), a.astype(np.longdouble)
     residual = b.astype(np.longdouble) - np.einsum("sij,sj->si", wide, x)
     added = np.clip(residual / x, 0, result["perturbation"][:, None].astype(np.longdouble))
@@ -253,7 +254,7 @@ def test_a_larger_rcond_is_an_estimate_of_cudas_alone(smallbatch, tmp_path, nrhs
 
     for solver in "cpu ldlt avx2", "reference eigen llt", "cpu auto avx512; cpu auto baseline":
         assert disagreeing(solver=solver) == disagreeing(solver=solver, ranks=1.0) == 1
-    # Some sets may have been computed by cuda, or the file does not say.
+    # Either cuda may have computed some sets, or the file does not say which backend computed them.
     for said in ({"solver": "cuda:0 auto"}, {"solver": "cpu auto avx2; cuda:0 auto"}, {"solver": "another"}, {},
                  {"solver": "cpu auto avx2", "ranks": 3.0}):
         assert disagreeing(**said) == int(nrhs == "inverse")

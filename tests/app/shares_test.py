@@ -1,5 +1,5 @@
-"""Shares of a run, by `--shard` and `merge` or by mpirun. They write what one run of everything writes, byte for byte.
-Files that do not belong together are refused."""
+"""Shares of a run, by `--shard` and `merge` or by mpirun. Together they write the same file as one run of the whole
+problem file, byte for byte. Files that do not belong together are refused."""
 
 import itertools
 import json
@@ -89,7 +89,7 @@ def fill(path, one_lattice):
 
 
 def contents(path):
-    """Every group, dataset and attribute as bytes, without /provenance."""
+    """Returns every group, dataset and attribute as bytes, without /provenance."""
     found = {}
 
     def attributes(item):
@@ -97,7 +97,7 @@ def contents(path):
                 for name, value in item.attrs.items() if name not in ("DIMENSION_LIST", "REFERENCE_LIST")}
 
     def axes(dataset):
-        """The meaning of these two attributes, which hold addresses."""
+        """Returns the names of a dataset's axes. HDF5 stores them in two attributes that hold addresses."""
         return [axis[0].name.split("/")[-1] for axis in dataset.dims if len(axis)]
 
     def take(name, item):
@@ -123,7 +123,7 @@ def expect_same_contents(path, expected):
 
 
 def summary(done):
-    """The summary about the sets, without times."""
+    """Returns the summary about the sets, without times."""
     sets = json.loads(done.stdout)["sets"]
     for one in sets:
         one.pop("compute_seconds", None)
@@ -312,7 +312,7 @@ def mpirun(smallbatch, tmp_path):
         options = ["--oversubscribe", "--bind-to", "none"] + ["--allow-run-as-root"] * (os.geteuid() == 0)
 
     def start(count, *arguments, expect=0, before_last=()):
-        """Another program may start only the last process."""
+        """Starts `count` processes. The words `before_last` precede the command of the last process."""
         command = [str(smallbatch.program), *map(str, arguments)]
         processes = ["-n", str(count), *command]
         if before_last:

@@ -12,7 +12,7 @@ SIZES = np.array([8, 0, 1, 5, 8, 3, 7], np.int32)
 
 
 def add_sizes(file, name="systems", sizes=SIZES, rubbish=np.nan, n=8, **given):
-    """Adds a set of systems of which only the leading blocks are kept. Returns the original (A, b)."""
+    """Adds a set with `rubbish` beyond the sizes of its systems. Returns A and b as they were without rubbish."""
     store_packed = given.pop("store_packed", False)
     a, b, _ = add_solve(file, name, batch=len(sizes), n=n, **given)
     left, right = a.copy(), None if b is None else b.copy()

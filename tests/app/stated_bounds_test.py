@@ -1,6 +1,7 @@
 """V, E and energies in the cases nearest to the bounds of docs/numerics.md. These are softenings far above the extent
-and the cut-off, equal charges with rounding errors of one sign, and units with rounded products. Truths are in long
-double, from coordinates with exact differences. A right result is never called wrong, and a planted error always is."""
+and the cut-off, equal charges with rounding errors of one sign, and units with rounded products. Truths are computed in
+long double from exact differences of coordinates. A right result is never called wrong, and a planted error is always
+called wrong."""
 
 import functools
 import types

@@ -16,8 +16,8 @@ KT = VOLT / (8.617333262145e-5 * 298.15)  # at 298.15 K
 
 
 def truth(points, position, charge, softening=0.0, cutoff=0.0, own=False):
-    """(V, E) at points (n, 3) in e/angstrom and e/angstrom^2. `own`: the points are the charges, and each leaves itself
-    out."""
+    """Returns (V, E) at points (n, 3) in e/angstrom and e/angstrom^2. `own`: the points are the charges, and no charge
+    acts on itself."""
     d = np.asarray(points)[:, None, :] - np.asarray(position)[None]
     r2 = (d**2).sum(-1)
     rho = np.sqrt(r2 + softening**2)

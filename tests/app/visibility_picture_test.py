@@ -17,7 +17,7 @@ def magnitudes(channels, inputs):
 
 
 def runs(mask):
-    """[begin, end) of each run of True."""
+    """Returns [begin, end) of each run of True."""
     edges = np.flatnonzero(np.diff(np.concatenate(([0], mask.astype(int), [0]))))
     return edges.reshape(-1, 2)
 

@@ -1,4 +1,4 @@
-"""One vocabulary, that of files: results use its words for every synonym on the command line."""
+"""Result files use the words of the file format, whichever synonym was given on the command line."""
 
 import h5py
 import pytest
