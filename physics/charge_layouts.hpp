@@ -1,6 +1,6 @@
 // Conversions from the layouts of simulation codes to the layouts that the sums read. Simulation codes often store x,
-// y, z and q of a charge together (float4, double4). Others give every problem equally many charges. On a GPU,
-// charge_layouts.cuh does the same.
+// y, z and q of a charge together (float4, double4). Some codes give every problem the same number of charges. The
+// header charge_layouts.cuh runs these conversions on a GPU.
 #pragma once
 
 #include <cstdint>

@@ -34,8 +34,8 @@ class Correlator {
   /// Correlates a batch. Without channels or without times, it only sets the info of the channels.
   ///
   /// Throws Error (bad_input) if the inputs are not within 1 to max_inputs, if `integrate` is below 1, or if an
-  /// integration has 2^31 samples. Throws as well if the type of the sums is neither sum_type() of the batch nor the
-  /// wider integers.
+  /// integration has 2^31 samples. Throws as well if the type of the sums is neither sum_type() of the batch nor
+  /// complex_int64 in place of complex_int32.
   virtual void correlate(const SignalBatch& signal, const VisibilityBatch& sums) = 0;
 
   /// Names what runs, for provenance: "cuda:0 correlation", "cpu correlation avx2", "reference eigen".

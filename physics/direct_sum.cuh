@@ -16,8 +16,8 @@ namespace smallbatch {
 struct DirectSumSizes {
   std::int64_t charges = 0;  ///< charges.offset[count] - charges.offset[0]
   std::int64_t points = 0;   ///< points.offset[count] - points.offset[0]; only for targets that are points
-  /// Lattices: no spacing is smaller, angstrom. 0: unknown. Without a softening, an unknown spacing costs two short
-  /// launches.
+  /// Lower limit of all spacings of lattices, angstrom. 0: unknown. Without a softening, an unknown spacing costs two
+  /// short launches.
   double smallest_spacing = 0;
 };
 
@@ -33,8 +33,8 @@ template <class T>
 /// bytes aligned to 256.
 ///
 /// The call is asynchronous on `stream` of the current device. It allocates nothing and never synchronises. One launch
-/// computes all problems on lattices with point charges if screening, summary and energy are not asked for. The
-/// smallest spacing must then be known, and the numbers must not be extreme (info_values_out_of_range).
+/// suffices for lattices and point charges without screening, summary and energy. It suffices only if the smallest
+/// spacing is known and the numbers are not extreme (info_values_out_of_range).
 ///
 /// Returns the status of the launches. It launches nothing and returns cudaErrorInvalidValue for
 /// - counts and sizes below 0;

@@ -1,5 +1,5 @@
-// Random numbers that are hashes of their places (splitmix64). They are the same in any order and any split, because
-// the generator has no state.
+// Random numbers that are hashes (splitmix64) of seed, problem, stream and index. They are the same in any order and in
+// any split of a batch, because the generator has no state.
 #pragma once
 
 #include <cstdint>

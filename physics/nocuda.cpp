@@ -1,4 +1,4 @@
-// Stand-ins for the CUDA wings in a build without CUDA. They throw.
+// Stand-ins for the CUDA wings in a build without CUDA. They throw Error (no_device).
 #include "core/error.hpp"
 #include "physics/charges/pair_energy_backends.hpp"
 #include "physics/charges/potential_backends.hpp"

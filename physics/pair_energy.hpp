@@ -17,8 +17,9 @@
 //
 // over the same pairs. Double precision has 2^-50 and 2^-51 instead. The bound of a charge's energy is half of this sum
 // over the charge's pairs. Softening, screening, widths and a cut-off change the bound as they change V's bound in
-// potential.hpp, over the pairs with r_ij < 1.01 c. An amount that V's bound adds for each charge is added here for
-// each pair, times a charge. These bounds have the same limits as those of potential.hpp.
+// potential.hpp, over the pairs with r_ij < 1.01 c. V's bound adds an amount for each charge. This bound adds for each
+// pair that amount times the magnitude of one of the two charges. These bounds have the same limits as those of
+// potential.hpp.
 //
 // Without a softening, a pair of points nearer than singular_distance_of_points is singular. Its energy is an infinity
 // of the sign of f q_i q_j, or the pair is left out, as `singular` says. With infinities of both signs the energy is a

@@ -94,7 +94,7 @@ inline std::size_t pair_sum_workspace_bytes(std::int64_t rows, std::int64_t colu
 
 /// Computes the sum asynchronously on `stream` and allocates nothing. All pointers are to device memory. The workspace
 /// has pair_sum_workspace_bytes() bytes. `pair` must be callable on the device. Returns the status of the launches. For
-/// numbers below 0 and for more than 2^31 pieces it launches nothing and returns cudaErrorInvalidValue.
+/// `rows` or `columns` below 0 and for more than 2^31 pieces it launches nothing and returns cudaErrorInvalidValue.
 template <class A, class B, class Pair>
 cudaError_t pair_sum(const A* a, std::int64_t rows, const B* b, std::int64_t columns, const Pair& pair, void* workspace,
                      double* result, cudaStream_t stream) {

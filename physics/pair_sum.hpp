@@ -1,5 +1,5 @@
 // Sums over all pairs of two arrays on the host: sum_i sum_j pair(a_i, b_j) for any function of two elements. On the
-// GPU, physics/pair_sum.cuh does the same. Both add in one order, and the order depends only on the numbers of
+// GPU, physics/pair_sum.cuh does the same. Host and GPU add in the same order, which depends only on the numbers of
 // elements. The bits are therefore the same in every run and for any number of threads. Host and GPU agree in all bits
 // if no addition is rounded.
 //

@@ -87,9 +87,9 @@ constexpr InteractionKind interaction_kind(const ChargeBatch& charges, const Pot
 /// to 15 charges (63 for E) of one sign. If each of their terms is below half a unit in the last place of a
 /// neighbouring term, all these terms are lost. Both V and E may then be wrong by 4 times their bounds.
 ///
-/// In single precision, the bounds count each charge other than zero as at least 2^-70 e (V) or 2^-30 e (E). Terms that
-/// the range of single precision does not hold (physics/charges/summed_in_double.hpp) are summed in double precision. A
-/// value below the normal numbers of its type is rounded to a subnormal number. A value beyond the largest number is an
+/// In single precision, the bounds count each charge other than zero as at least 2^-70 e (V) or 2^-30 e (E). Terms
+/// beyond the range of single precision (physics/charges/summed_in_double.hpp) are summed in double precision. A value
+/// below the normal numbers of its type is rounded to a subnormal number. A value beyond the largest number is an
 /// infinity of its sign (info_values_out_of_range). On the GPU, fields in double precision need every rho_i below 1e100
 /// angstrom.
 ///
@@ -116,7 +116,7 @@ class Potential {
   /// everywhere.
   ///
   /// Throws Error (bad_input) for
-  /// - a shape below 1, planes outside the lattice, or offsets that fall;
+  /// - a shape below 1, planes outside the lattice, or offsets that decrease;
   /// - a spacing below least_spacing or not finite;
   /// - a softening or screening length that is not 0 and has a square that is not a normal double;
   /// - a cut-off that is negative or not finite, or a unit factor that is not finite;
@@ -133,8 +133,8 @@ class Potential {
   [[nodiscard]] virtual double kernel_seconds() const { return 0; }
 };
 
-/// Makes the potential of a backend. Throws Error (no_device) for the backend cuda if the build or the machine has
-/// none. Throws Error (usage) for an instruction set that the processor does not have.
+/// Makes the potential of a backend. Throws Error (no_device) for the backend cuda if the build has no CUDA or the
+/// machine has no such GPU. Throws Error (usage) for an instruction set that the processor does not have.
 std::unique_ptr<Potential> make_potential(const Backend& backend);
 
 }  // namespace smallbatch

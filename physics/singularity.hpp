@@ -1,5 +1,5 @@
-// When a charge counts as lying on a target, for every backend. There, `Singular` decides whether the potential is an
-// infinity or leaves the charge out.
+// When a charge counts as lying on a target, for every backend. At that target, `Singular` decides whether the
+// potential is an infinity or leaves the charge out.
 #pragma once
 
 #pragma GCC visibility push(default)

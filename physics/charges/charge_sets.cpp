@@ -8,7 +8,7 @@ namespace smallbatch {
 
 namespace {
 
-/// Uniform in [0, 1), a multiple of 2^-53.
+/// Returns a random number, uniform in [0, 1) and a multiple of 2^-53.
 double unit_at(std::uint64_t seed, std::int64_t problem, std::uint64_t stream, std::int64_t index) {
   return static_cast<double>(HashedStream(seed, problem, stream).bits(index) >> 11U) * 0x1p-53;
 }

@@ -1,5 +1,6 @@
 // Generated sets of charges. A pair (seed, problem) gives the same charges on every machine, in any order and any split
-// of a batch. Each number is a hash of its place (splitmix64), and the generator has no state.
+// of a batch. Each random number is a hash (splitmix64) of the seed, the problem and the number's index, so the
+// generator has no state.
 #pragma once
 
 #include <array>
@@ -26,8 +27,8 @@ std::int64_t random_charge_count(std::uint64_t seed, std::int64_t problem, std::
 
 /// Rock salt around an ion of +1 e at (0,0,0). Ions lie at (i,j,k) * distance for -half_edge <= i,j,k <= half_edge,
 /// with alternating signs. Ions on faces, edges and corners of the cube have the weights 1/2, 1/4 and 1/8 (H. M. Evjen,
-/// Phys. Rev. 39, 675 (1932)). The potential of all other ions at the centre tends to -1.7475645946331822 e/distance,
-/// Madelung's constant.
+/// Phys. Rev. 39, 675 (1932)). The potential of all other ions at the centre tends to -1.7475645946331822 e/distance
+/// (Madelung's constant) as half_edge grows.
 ChargeSet rock_salt_cube(int half_edge, double distance);
 
 }  // namespace smallbatch

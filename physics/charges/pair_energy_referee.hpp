@@ -30,7 +30,7 @@ ReferencePairEnergy reference_pair_energy(const ChargeBatch& charges, std::int64
                                           unsigned threads = 1, const std::function<void()>& pause = {});
 
 /// Error over bound of a problem of a block. The number is at most 1 if the energy, the status and any energies of
-/// charges are right. A NaN is right where the referee has one.
+/// charges are right. A NaN is right only where the referee has a NaN.
 double pair_energy_error_over_bound(const PairEnergyBlock& block, std::int64_t problem,
                                     const ReferencePairEnergy& reference);
 

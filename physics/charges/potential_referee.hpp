@@ -19,16 +19,18 @@ struct PotentialBounds {
   double of_terms, of_distances;
 };
 inline constexpr PotentialBounds potential_bounds_float{0x1p-22, 0x1p-23}, potential_bounds_double{0x1p-51, 0x1p-52};
-/// Factors of the bounds: E over V; the constant part with a softening; both parts with a cut-off, and with a screening
-/// length or widths. The last number is how far the bound's sums reach, in cut-offs.
+/// Factors of the bounds. `field_bound_factor` is E's bound over V's. With a softening, `softening_bound_factor`
+/// multiplies the constant part. With a cut-off, `cutoff_bound_factor` multiplies both parts. With a screening length
+/// or widths, `interaction_bound_factor` multiplies both parts. The bound's sums reach as far as
+/// `bound_reach_in_cutoffs` cut-offs.
 inline constexpr double field_bound_factor = 4, softening_bound_factor = 2, cutoff_bound_factor = 2,
                         interaction_bound_factor = 2, bound_reach_in_cutoffs = 1.01;
 /// Least value of exp(-rho/l) in a bound.
 constexpr double least_screening(ScalarType precision) {
   return precision == ScalarType::float32 ? 0x1p-100 : 0x1p-960;
 }
-/// Error that underflow may cause per screened charge, in e/angstrom and e/angstrom^2. If rho may be below 2^-200
-/// angstrom, double precision counts charges in large units and loses more.
+/// Error that underflow may cause per screened charge, in e/angstrom for V and in e/angstrom^2 for E. If rho may be
+/// below 2^-200 angstrom, double precision counts charges in large units and loses more.
 constexpr double least_screened_term(ScalarType precision, double least_rho) {
   return precision == ScalarType::float32 ? 0x1p-110 : least_rho < 0x1p-200 ? 0x1p-480 : 0x1p-1000;
 }
@@ -55,8 +57,8 @@ class ReferenceProblem;
 /// reads the points from the batch, so the batch must outlive it.
 ///
 /// The bounds are those of `precision`. Without `with_field` the field is neither computed nor counted in the status.
-/// If charges have widths and `target_width` is given, targets are Gaussian too. It then has a number for each target
-/// of the problem. Summary and energy of a result are not available here.
+/// If charges have widths and `target_width` is given, targets are Gaussian too. `target_width` then has a number for
+/// each target of the problem. This class computes no summaries and no interaction energies.
 class PotentialReferee {
  public:
   PotentialReferee(const ChargeBatch& charges, const TargetBatch& targets, std::int64_t problem,
@@ -96,7 +98,7 @@ ReferenceEnergy reference_energy(const ChargeBatch& charges, std::int64_t proble
 /// Whether a number is beyond the range of its type. The number is known only within its bound, so it may be unclear.
 enum class Beyond { no, perhaps, yes };
 
-/// Error over bound of V at a target of a block, and of E if the block has it. The number is at most 1 if they are
+/// Error over bound of V at a target of a block, and of E if the block has it. The number is at most 1 if V and E are
 /// right.
 /// - A problem that is not `answered` must have NaN everywhere.
 /// - A target with a singular V must have NaN as its field. A NaN is right nowhere else.
@@ -108,8 +110,8 @@ template <class T>
 double potential_error_over_bound(const PotentialBlock<T>& block, std::int64_t target, bool answered,
                                   const ReferencePotential& reference, Beyond& beyond);
 
-/// Whether the stored values first .. last - 1 of a problem at points or charges are beyond their range. E is infinite
-/// only beyond its range. V is also infinite at no more than `singular` targets, by the singularity policy.
+/// Whether the stored values first .. last - 1 of a problem at points or charges are beyond their range. An infinite E
+/// is always beyond its range. The singularity policy may make V infinite at up to `singular` targets.
 template <class T>
 Beyond stored_beyond_range(const PotentialBlock<T>& block, std::int64_t first, std::int64_t last,
                            std::int64_t singular);

@@ -1,6 +1,6 @@
 // Decides where a sum in working precision T is not accurate enough, and applies the singularity policy to charges on a
-// target. (The header physics/singularity.hpp says how near that is.) The wings cuda and cpu share this file; the
-// referee has its own rules. For the device, nvcc compiles these functions through --expt-relaxed-constexpr.
+// target. (The header physics/singularity.hpp says which charges lie on a target.) The wings cuda and cpu share this
+// file; the referee has its own rules. For the device, nvcc compiles these functions through --expt-relaxed-constexpr.
 //
 // Let u = 2^-24 (float) or 2^-53 (double). Let s be a charge and p a lattice point. Both are relative to the lattice's
 // origin and rounded to T (float or double). Rounding moves s by at most u|s| and p by at most u|p|. The distance r is
@@ -36,11 +36,11 @@ inline constexpr double largest_input = sizeof(T) == 4 ? 1e15 : 1e150;
 /// Limits within which single precision can sum a field. The sum contains q d/rho^3, which leaves the normal numbers
 /// before q/rho^2 does. The sum stays within them if rho is at least `least_length` and if coordinates (from the
 /// origin) and charges are at most `largest_length` and `largest_charge`. Nearer targets are summed in double
-/// precision, and so are all targets of a problem with larger numbers. At points on the GPU, a point that is too far
-/// from the origin is summed in double precision alone.
+/// precision, and so are all targets of a problem with larger numbers. At points on the GPU, only the points that are
+/// too far from the origin are summed in double precision.
 inline constexpr double least_length = 0x1p-30, largest_length = 0x1p30, largest_charge = 0x1p30;
 
-/// Whether single precision does not hold the terms of a problem with coordinates up to `extent` and charges up to
+/// Whether single precision cannot hold the terms of a problem with coordinates up to `extent` and charges up to
 /// `charge`.
 constexpr bool leaves_single_range(const PotentialOptions& options, bool with_field, double extent, double charge) {
   return options.softening > largest_length || (with_field && (extent > largest_length || charge > largest_charge));

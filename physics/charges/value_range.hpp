@@ -19,7 +19,8 @@ namespace smallbatch {
 /// Reciprocal of the large unit of charges, 1/e.
 inline constexpr double per_large_unit = 0x1p-540;
 
-/// Least distance between a target and a charge that does not lie on it, or the least rho.
+/// Returns the least rho: the softening, or without a softening the least distance between a target and a charge that
+/// does not lie on it.
 constexpr double least_distance(const PotentialOptions& options, double singular_distance) {
   return options.softening > 0 ? options.softening : singular_distance;
 }
@@ -67,7 +68,8 @@ struct LargestValues {
   }
 };
 
-/// Whether `count` charges anywhere could leave the range of T. This is rare, and then each charge is examined.
+/// Whether `count` charges anywhere could leave the range of T. The result is rarely true. If it is, each charge must
+/// be examined.
 template <class T>
 constexpr bool may_leave_range(const PotentialOptions& options, bool with_field, std::int64_t count,
                                double singular_distance) {

@@ -29,7 +29,8 @@ struct StoredVisibilities {
 
 class ReferenceSums;
 
-/// Referee of one channel in one integration. It is given the samples in parts and then judges what is stored.
+/// Referee of one channel in one integration. add() takes the samples in parts, and compare() then judges stored
+/// visibilities.
 class CorrelationReferee {
  public:
   /// `baselines` lists the baselines to be judged, ascending. An empty list means all.
@@ -38,7 +39,7 @@ class CorrelationReferee {
   CorrelationReferee(CorrelationReferee&&) noexcept;
   CorrelationReferee& operator=(CorrelationReferee&&) noexcept;
 
-  /// Adds the times [first_time, first_time + times) of `channel`, counted from the batch's first. The batch's
+  /// Adds the times [first_time, first_time + times) of `channel`, counted from the batch's first time. The batch's
   /// `integrate` is ignored.
   void add(const SignalBatch& signal, std::int64_t channel, std::int64_t first_time, std::int64_t times);
 
@@ -59,7 +60,7 @@ class CorrelationReferee {
   std::unique_ptr<ReferenceSums> sums_;
 };
 
-/// Whether any stored visibility with samples is a NaN or an infinity.
+/// Whether any stored visibility with a weight above 0 is a NaN or an infinity.
 [[nodiscard]] bool are_beyond_range(const StoredVisibilities& stored, std::int64_t inputs);
 
 /// Returns the info of a channel. The arguments say what was found in any of its integrations (has_bad_sample(),

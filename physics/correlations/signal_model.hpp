@@ -7,7 +7,8 @@
 //     V_ij / weight = sum_s amplitude_s^2 exp(2 pi i nu_c tau_s (i - j)) + noise^2 [i = j].
 //
 // With two sources or more, its magnitude has fringes over baselines and channels. A triple (seed, channel, time) gives
-// the same samples in any split, because each number is a hash of its place.
+// the same samples in any split of the signal. Each random number is a hash of the seed, the channel, the time, and the
+// input or source.
 #pragma once
 
 #include <cstdint>

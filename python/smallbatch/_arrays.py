@@ -2,7 +2,8 @@
 
 Arrays in host memory of any library are read as NumPy arrays through DLPack. Results are turned into arrays of the same
 library. Neither step copies. Arrays on a GPU remain arrays of their library. The library allocates results there, and
-work is enqueued on its current stream. A *place* has all these functions for the arrays of one call.
+work is enqueued on its current stream. A *place* (:data:`Place`) has the functions that do so for the arrays of one
+call.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ class _Host:
 
 
 class _Device:
-    """Memory of one GPU. `module` is the library's module, with NumPy's names."""
+    """Memory of one GPU. `module` is the library's module. Its functions have the names of NumPy's functions."""
 
     on_device = True
     waits = False
@@ -293,7 +294,7 @@ def array_of(values: Any, name: str) -> Array:
 
 
 def floats(place: Place, array: Array, name: str, dtype: str | None = None, of_whole: str = "float64") -> Array:
-    """Returns an array of the place with type `dtype`. If that is None, float32 and float64 stay, and whole numbers
+    """Returns an array of the place with type `dtype`. If `dtype` is None, float32 and float64 stay, and whole numbers
     become `of_whole`."""
     array = place.take(array_of(array, name))
     have = place.dtype(array)

@@ -1,7 +1,8 @@
 """Objects that callers give as arrays, before anything else is done with them.
 
-Some objects have more than numbers: units, masks, gradients or signs. These are handled here, so that the numbers mean
-what the object says. Only attributes of the objects are used, so none of their libraries is imported.
+Some objects have more than numbers: units, masks, gradients, or a conjugation or negation that is still to be computed.
+These functions apply or refuse such extras, so that the numbers mean what the object says. Only attributes of the
+objects are used, so none of their libraries is imported.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     import typing_extensions
 
     class OfALibrary(Protocol):
-        """An array of a library that also gets its results as arrays."""
+        """An array of a library. Results are returned as arrays of the same library."""
 
         def __dlpack_device__(self) -> Any: ...
 
@@ -35,7 +36,7 @@ else:
 
 _LIBRARIES = {"cupy": "CuPy", "torch": "PyTorch", "jax": "JAX", "jaxlib": "JAX"}
 # Units of arguments. Each has the unit that quantities are converted to, and the amount of it that counts as 1. The
-# last member gives the value of a unit in text form.
+# last member returns the factor of a unit that is given as text.
 _UNITS: dict[str, tuple[str, float, Callable[[str], float]]] = {
     "angstrom": ("angstrom", 1, _core.length_unit_in_angstrom),
     "e": ("C", 1.602176634e-19, _core.charge_unit_in_e),
@@ -82,7 +83,8 @@ def unmasked(array: Any, name: str) -> Any:
 
 
 def _plain_tensor(array: Any, name: str) -> Any:
-    """Handles what PyTorch keeps beside numbers, if the array is a tensor."""
+    """Returns a tensor of PyTorch with its conjugation and negation computed. Tensors with gradients, sparse tensors
+    and quantized tensors are refused. Other arrays are returned unchanged."""
     torch, forward = sys.modules.get("torch"), sys.modules.get("torch.autograd.forward_ad")
     if getattr(array, "requires_grad", False) is True:
         if torch is None or torch.is_grad_enabled():

@@ -32,7 +32,7 @@ _OF_ENERGIES = {"volt*e": "volt", "eV": "volt", "kT": "kT/e", "kcal/mol": "kcal/
 class Potentials(Statuses[ArrayT]):
     """The potential of each problem, its status, and its field if it was asked for.
 
-    All are arrays of the library of the positions, on their device.
+    All three are arrays of the library of the positions, on their device.
 
     ``potential``
         in the unit asked for: (..., nz, ny, nx) on lattices, with x fastest; (..., M) at points; (..., N) at the
@@ -234,7 +234,7 @@ def potential(positions: Brought[ArrayT], charges: Array = None, *, lattice: Lat
         angstrom, 0 for none: multiplies terms by ``exp(-rho/screening_length)``
     ``width``
         angstrom, a number or (..., N): charges are Gaussian, and 1/r becomes ``erf(r / (sqrt(2) width)) / r``. A charge
-        with width 0 is a point. Not with a softening or a screening length
+        with width 0 is a point. Widths exclude softening and screening
     ``singular``
         the potential at a target that holds a charge: "inf" (also "infinite"), or "skip", the potential of all other
         charges. A target holds a charge nearer than 1e-6 angstrom, or on a lattice nearer than 1e-6 of its smallest
@@ -351,7 +351,7 @@ def pair_energy(positions: Brought[ArrayT], charges: Array = None, *, groups: Ar
     place = of.place
     if groups is not None:
         groups = whole_numbers(place, groups, "groups")
-        if place.dtype(groups) != "int8":  # int8 might not hold all of them
+        if place.dtype(groups) != "int8":  # int8 might not hold all group numbers
             groups = place.cast(groups == 1, "int8") + 2 * place.cast(groups == 2, "int8")
         of.struct.group = of.address(tight(place, groups, "groups", of.shape))
     results = _core.PairEnergies(choice(_core.Type, precision, "precision"))

@@ -16,7 +16,8 @@ from ._result_file import File, Group, Refused, shown
 
 
 def over_time(results: Any, set: str | None = None) -> Figure:
-    """Curves of a trajectory: its energy, or the least, mean and greatest V. Their axis is time, steps or problems."""
+    """Curves of a trajectory: its energy, or the least, mean and greatest V. The horizontal axis is time, steps or
+    problems."""
     with opened(results) as file, matplotlib.rc_context(STYLE):
         one = file.choose(set, "potential", "pair_energy")
         names = ["energy"] if file.dataset(one.node, "energy") is not None else ["V_max", "V_mean", "V_min"]
@@ -55,7 +56,8 @@ def over_time(results: Any, set: str | None = None) -> Figure:
 
 
 def _reduced(file: File, values: Any, axis: Any, most: int = 4096) -> tuple[np.ndarray, ...]:
-    """(place, least, mean, greatest) of at most `most` runs of neighbours. NaNs do not count."""
+    """Returns (place, least, mean, greatest) for each of at most `most` runs of neighbouring values. NaNs do not
+    count."""
     count = values.shape[0]
     run = -(-count // most) if count else 1
     found: list[tuple[float, ...]] = []
@@ -72,8 +74,8 @@ def _reduced(file: File, values: Any, axis: Any, most: int = 4096) -> tuple[np.n
 
 
 def histogram(results: Any, set: str | None = None, number: str = "backward_error", bins: int = 60) -> Figure:
-    """Histogram of a number of all solved systems. ``number`` is ``"backward_error"``, ``"rcond"`` or another dataset
-    with one number for each system."""
+    """Histogram of one number per system, over all solved systems. ``number`` is ``"backward_error"``, ``"rcond"`` or
+    another dataset with one number for each system."""
     with opened(results) as file, matplotlib.rc_context(STYLE):
         one = file.choose(set, "solve") if number != "energy" else file.choose(set, "potential", "pair_energy")
         figure = new_figure(5.6, 3.4)
@@ -84,7 +86,7 @@ def histogram(results: Any, set: str | None = None, number: str = "backward_erro
 
 
 def draw_histogram(axes: Any, file: File, one: Group, number: str, of: Any = None, bins: int = 60) -> None:
-    """Draws the histogram on axes. `of` is the group that has `info`, if that is another one."""
+    """Draws the histogram on axes. `of` is the group that has `info`; None means `one`."""
     values, info = file.dataset(one.node, number), file.dataset(one.node if of is None else of, "info")
     if values is None or values.ndim != 1 or info is None:
         raise Refused(

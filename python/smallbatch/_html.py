@@ -16,12 +16,13 @@ class Html(str):
 
 
 def escaped(part: Any) -> Html:
-    """A text of a stranger as one that a browser shows."""
+    """Returns `part` as HTML. A text is escaped, so that a browser shows its characters and runs nothing."""
     return part if isinstance(part, Html) else Html(html.escape(shown(part)))
 
 
 def tag(name: str, *parts: Any, **attributes: Any) -> Html:
-    """``<name attribute="...">parts</name>``. `class_` is the attribute class, and _ in a name is -."""
+    """``<name attribute="...">parts</name>``. `class_` becomes the attribute class, and each other _ in a name becomes
+    -."""
     words = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{html.escape(str(value))}"' for key, value in attributes.items()
     )
@@ -34,7 +35,7 @@ def join(parts: Any) -> Html:
 
 
 def table(titles: Sequence[str], rows: Sequence[Sequence[Any]], numbers: Sequence[bool] = ()) -> Html:
-    """Columns of which `numbers` is true are to the right."""
+    """Returns a table. The columns for which `numbers` is true are aligned to the right."""
     kinds = [{"class_": "number"} if k < len(numbers) and numbers[k] else {} for k in range(len(titles))]
     head = tag("tr", *(tag("th", title, scope="col", **kind) for title, kind in zip(titles, kinds)))
     body = join(tag("tr", *(tag("td", cell, **kind) for cell, kind in zip(row, kinds))) + Html("\n") for row in rows)

@@ -1,4 +1,4 @@
-"""All problems of a set of results: counts, indices, and tables of a page. They are read some at a time."""
+"""All problems of a set of results: counts, indices, and tables of a page. The problems are read a piece at a time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DESCRIBE = {
     "pair_energy": _core.describe_pair_energy_info,
     "correlation": _core.describe_correlation_info,
 }
-# The statuses that a kind has, and what one above 0 counts.
+# The statuses of each kind of set, and the meaning of a status above 0.
 _STATUSES = {
     "solve": (0, -1, -2, -3, -4, -5),
     "potential": (0, -1, -2, -3),
@@ -39,7 +39,7 @@ def grouped(number: int) -> str:
 
 
 def number_text(value: float) -> str:
-    """To four digits, with a true minus."""
+    """Returns a number to four digits, with the minus sign instead of a hyphen."""
     text = (
         power_text(float(f"{value:.4g}")) if np.isfinite(value) else {"inf": "∞", "-inf": "−∞"}.get(str(value), "NaN")
     )
@@ -47,7 +47,7 @@ def number_text(value: float) -> str:
 
 
 class Runs:
-    """Indices that are alike, as "3–7, 12 and 108 more"."""
+    """Indices of problems that have something in common, such as a status. The text is like "3–7, 12 and 108 more"."""
 
     def __init__(self) -> None:
         self.runs: list[list[int]] = []
@@ -88,7 +88,8 @@ class Look(NamedTuple):
 
 
 def _is_failed(kind: str, info: np.ndarray) -> np.ndarray:
-    """Above 0, statuses of potentials and energies count places and are no failures."""
+    """Returns which problems failed. Statuses above 0 of potentials and pair energies count singular places and are no
+    failures."""
     return info < 0 if kind in ("potential", "pair_energy") else info != 0
 
 
@@ -142,7 +143,7 @@ def look_at(file: File, one: Group) -> Look:
 
 
 def words_of(file: File, one: Group) -> list[str]:
-    """The computation, and the meaning of its numbers, in words."""
+    """Returns sentences that explain the computation and the meaning of its numbers."""
     attribute = lambda name: file.number(one.node, name, 0)  # noqa: E731
     if one.kind == "solve":
         words = ["Each system is A x = b with a symmetric positive definite matrix A."]
@@ -242,7 +243,7 @@ _COLUMNS = {
 
 
 def rows_of(file: File, one: Group, indices: Sequence[int]) -> Html:
-    """One line of numbers for each of these problems."""
+    """Returns a table with one row of numbers for each problem in `indices`."""
     judged = file.h5.get(f"verification/{one.path}")
     sources: list[tuple[str, Any]] = [("status", file.dataset(one.node, "info"))]
     for name in _COLUMNS[one.kind]:

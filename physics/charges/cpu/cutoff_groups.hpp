@@ -1,7 +1,7 @@
 // Skips charges that a cut-off makes ineffective at a few targets. Charges are first sorted along a Morton curve, so
 // that neighbours in space are neighbours in memory. Each partial sum (partial_sums.hpp) has a box around its charges.
-// A partial sum is skipped if its box lies beyond the cut-off from the box around the targets. It would have added
-// exactly 0.
+// A partial sum is skipped if its box lies beyond the cut-off from the box around the targets. A skipped sum would have
+// added exactly 0.
 #pragma once
 
 #include <array>
@@ -46,8 +46,8 @@ class CutoffGroups {
   CutoffGroups() = default;
   explicit CutoffGroups(const Coordinates& charges);
 
-  /// Lists the partial sums that may reach a target in `targets`, in ascending order. Candidates are the sums in
-  /// `from`, or all sums if `from` is null.
+  /// Writes to `out` the partial sums that may have a charge within `reach` of a target in the box `targets`, in
+  /// ascending order. Candidates are the sums in `from`, or all sums if `from` is null.
   void within(double reach, const Box& targets, const std::vector<std::int32_t>* from,
               std::vector<std::int32_t>& out) const;
 

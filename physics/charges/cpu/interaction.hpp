@@ -1,4 +1,5 @@
-// Action of a charge on a target, over vectors. Without a cut-off it is value/m, and slope/m^3 times a displacement:
+// Action of a charge on a target, over vectors. Without a cut-off, a charge of 1 contributes value/m to V, and
+// slope/m^3 times the displacement to E:
 //
 //     screened, x = rho/l:             m = rho, value = exp(-x), slope = (1 + x) exp(-x)
 //
@@ -10,7 +11,8 @@
 // erf(t) is 1 - exp(-t^2) P(1/t). The polynomial P approximates erfc(t) exp(t^2) on (1, 6.2). Its error times exp(-t^2)
 // is below 2^-55 in double and below 2^-31 in single precision.
 //
-// Only kernels_body.hpp includes this file. Its rules hold here: internal linkage, and Lanes.
+// Only kernels_body.hpp includes this file. The rules of kernels_body.hpp hold here: everything has internal linkage,
+// and instructions come from Lanes.
 #pragma once
 
 #include "physics/charges/cpu/vectors.hpp"
@@ -31,7 +33,7 @@ constexpr auto gaussian_series() {
   }
   return series;
 }
-/// Coefficients in 1/t - 5/8 of erfc(t) exp(t^2), for t > 1.
+/// Coefficients of a polynomial in 1/t - 5/8 that approximates erfc(t) exp(t^2), for t > 1.
 template <class T>
 constexpr auto gaussian_tail() {
   if constexpr (sizeof(T) == 4)

@@ -42,8 +42,8 @@ struct SingleCharges {
 struct SingleTargets {
   int count = 0;
   alignas(64) float x[targets_per_call], y[targets_per_call], z[targets_per_call];
-  /// Index of the charge that a target leaves out, because it is that charge; -1: none. Used only if near_squared is
-  /// given, and only for charges first_own .. last_own.
+  /// Index of the charge that a target leaves out, because the target is that charge; -1: none. Used only if
+  /// near_squared is given, and only for charges first_own .. last_own.
   alignas(64) std::int32_t own[targets_per_call];
   std::int64_t first_own = 0, last_own = -1;
   alignas(64) float spread[targets_per_call];  ///< as in SingleCharges

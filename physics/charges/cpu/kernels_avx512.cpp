@@ -16,7 +16,7 @@ struct Avx512Lanes {
   using Float = __m512;
   using Double = __m512d;
   static constexpr int float_vectors = 4;
-  // The forms without a mask make GCC 12 warn of an uninitialised variable in its own header.
+  // The intrinsics without a mask make GCC 12 warn of an uninitialised variable in its own header.
   static Float inverse_sqrt(Float r2) {
     return second_order_step<Avx512Lanes, float>(r2, _mm512_maskz_rsqrt14_ps(0xffff, r2));
   }

@@ -1,13 +1,13 @@
 // The body of the CPU's inner loops, written once and compiled per instruction set. Only kernels_<set>.cpp includes it.
-// That file must include all headers from elsewhere first, then set `#pragma GCC target`, then include this body.
+// That file must include all other headers first, then set `#pragma GCC target`, then include this body.
 //
 // Let rho^2 = r^2 + eps^2 and w = 1 - min(r^2/c^2, 1). A charge contributes
 //
 //     V: q/rho w^2,   E: (p - s) q/rho w (w/rho^2 + 4/c^2)
 //
-// and without a cut-off q/rho and (p - s) q/rho^3. The header interaction.hpp has the factors of other interactions.
-// The options of a call are template arguments, so no loop over charges has a branch. A charge beyond c contributes
-// exactly 0. Leaving out whole partial sums of such charges therefore changes no bit.
+// Without a cut-off, a charge contributes q/rho to V and (p - s) q/rho^3 to E. The header interaction.hpp has the
+// factors of other interactions. The options of a call are template arguments, so no loop over charges has a branch. A
+// charge beyond c contributes exactly 0. Leaving out whole partial sums of such charges therefore changes no bit.
 //
 // Everything here has internal linkage. An inline function with external linkage, compiled with AVX-512, could be the
 // copy that the linker keeps for the whole program.
@@ -41,7 +41,8 @@ struct Constants {
     softening2 = static_cast<T>(interaction.softening * interaction.softening);
     inverse_cutoff2 = static_cast<T>(c2 > 0 ? 1 / c2 : 0);
     const double per_length = interaction.screening_length > 0 ? 1 / interaction.screening_length : 0;
-    // Distances in float are never that small, so the limit changes nothing.
+    // The limit keeps 1/l within float. Sums in float are used only for distances above 2^-60, where exp(-rho/l) is 0
+    // with the limit and without it.
     per_screening_length = static_cast<T>(sizeof(T) == 4 && per_length > 0x1p70 ? 0x1p70 : per_length);
   }
 };
@@ -220,8 +221,8 @@ void sum_single_of(const SingleCharges& charges, const ListedSums& listed, const
   }
 }
 
-/// Sums in double precision. The targets of a row fill several vectors side by side. They have the same bits as on a
-/// lattice.
+/// Sums in double precision. The targets of a row fill several vectors side by side. Their sums have the same bits as
+/// with Lie::lattice.
 template <class Lanes, InteractionKind kind, bool field, bool truncated, Lie lie>
 void sum_double_of(const DoubleCharges& charges, const ListedSums& listed, const DoubleTargets& targets,
                    const Interaction& interaction, double singular_distance, DoubleSums& sums) {
@@ -262,7 +263,8 @@ void sum_double_of(const DoubleCharges& charges, const ListedSums& listed, const
         for (std::int64_t i = group_begin; i < group_end; ++i) {
           const auto dy = (y - charges.y[i]) + (y_low - charges.y_low[i]);
           const auto dz = (z - charges.z[i]) + (z_low - charges.z_low[i]);
-          // With a softening no distance is singular.
+          // Without a cut-off, r2 includes the softening. The test for singular distances stays right, because
+          // singular_distance is 0 with a softening.
           const auto dz2 = truncated ? dz * dz : multiply_add<Lanes>(dz, dz, constants.softening2);
           const auto dyz2 = multiply_add<Lanes>(dy, dy, dz2);
           Double dx[vectors], r2[vectors];
@@ -283,7 +285,8 @@ void sum_double_of(const DoubleCharges& charges, const ListedSums& listed, const
               const Mask left_out = ((r2[v] < singular_distance_squared) & (spread == none)) | is_own;
               net[v] += left_out ? q : none;
               magnitude[v] += left_out ? (q < none ? -q : q) : none;
-              // A charge of 0 adds nothing at any distance, so 1 is as good as any.
+              // A charge that is left out becomes 0 and adds nothing at any distance. The distance 1 keeps the term
+              // finite.
               q = left_out ? none : q;
               rho2 = left_out ? one : rho2;
             }
@@ -324,8 +327,8 @@ Lie lie_of(const DoubleTargets& targets) {
   return Lie::row;
 }
 
-/// Selects the loop that a call asks for. Only loops for point charges depend on the placement of targets. For other
-/// terms the placement saves too little of the time.
+/// Selects the loop that a call asks for. Only loops for plain charges depend on the placement of targets. Screened and
+/// Gaussian terms cost so much that a loop for rows or lattices would save too little.
 template <class Lanes, InteractionKind kind, bool field, bool truncated>
 constexpr auto single_by_targets(Lie lie) {
   if constexpr (kind == InteractionKind::plain) {

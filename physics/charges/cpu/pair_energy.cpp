@@ -2,8 +2,8 @@
 // V of the charges of group 2. Without groups, U is half that sum over all charges, with the potential V of the other
 // charges.
 //
-// These potentials are sums of an ordinary batch, and potential.cpp computes them. It leaves out charges on a target.
-// If a target has met such a charge, the pairs on one place are searched for afterwards.
+// potential.cpp computes these potentials as those of an ordinary batch. It leaves out charges that lie on a target,
+// and reports problems in which this happened. There, shared_places() afterwards searches for the pairs on one place.
 #include "physics/charges/cpu/pair_energy.hpp"
 
 #include <algorithm>
@@ -77,8 +77,8 @@ struct Sides {
   Gathered columns;  ///< group 2; empty without groups
 };
 
-/// Gathers the charges of all problems. With groups, each side begins with the problem's first charge as the origin,
-/// with charge 0.
+/// Gathers the charges of all problems. With groups, each side begins with a copy of the problem's first charge, with
+/// charge 0. Coordinates are therefore relative to that charge, whichever side holds the targets.
 Sides gather(const ChargeBatch& charges, const std::vector<Inspected>& inspected) {
   Sides sides;
   for (std::int64_t p = 0; p < charges.count; ++p) {
@@ -105,7 +105,7 @@ struct Shared {
 };
 
 /// Counts for each row of a problem the columns on its place. If `own`, rows and columns are the same charges, and a
-/// row does not count itself. The search goes along x.
+/// row does not count itself. Columns are sorted by x, so each row looks only at columns with nearly its x.
 std::vector<Shared> shared_places(const Gathered& rows, const Gathered& columns, std::int64_t problem, bool own) {
   const auto p = static_cast<std::size_t>(problem);
   std::vector<std::pair<double, std::int64_t>> by_x;
@@ -136,8 +136,9 @@ struct SharedPairs {
   std::int64_t alike = 0, unlike = 0;
 };
 
-/// Applies pairs on one place to an energy. They decide it even if it left the range of double precision with the other
-/// sign.
+/// Applies the pairs on one place to an energy. The energy becomes an infinity with the sign of these pairs. If there
+/// are pairs of both signs, it becomes NaN. These pairs decide even if `energy` left the range of double precision with
+/// the other sign.
 double with_shared(double energy, const SharedPairs& shared, double factor) {
   if (shared.alike > 0 || shared.unlike > 0) energy = 0;
   if (shared.alike > 0) energy += factor * infinity;
@@ -163,7 +164,8 @@ class PairSums {
            const DirectSumKernels& lanes)
       : options_(options), inspected_(inspected), threads_(threads), lanes_(lanes) {}
 
-  /// Sets the energies of the rows if they are wanted, and those of the problems if `whole`.
+  /// Sums the pairs of `rows` and `columns`, or of `rows` alone if `one_set`. Stores the energies of the charges in
+  /// `rows` if they are wanted, and the energies of the problems if `whole`.
   void sum(const Gathered& rows, const Gathered& columns, bool one_set, bool whole, const ChargeBatch& charges,
            const PairEnergyResult& result) const {
     PotentialOptions others = potential_options(options_);

@@ -43,7 +43,7 @@ class TargetTiles {
     if (!bricks_) return;
     const LatticeBatch& lattice = targets.lattice();
     const std::int64_t points[3] = {lattice.shape.nx, lattice.shape.ny, lattice.plane_count};
-    for (int doubled = 1; doubled < targets_per_call; doubled *= 2) {  // the shortest edge that can grow
+    for (int doubled = 1; doubled < targets_per_call; doubled *= 2) {  // doubles the shortest edge that can grow
       int shortest = -1;
       for (int axis = 0; axis < 3; ++axis)
         if (edge_[axis] < points[axis] && (shortest < 0 || length(axis) < length(shortest))) shortest = axis;

@@ -3,8 +3,8 @@
 //
 // In double precision every target goes through sum_double. It uses exact displacements and separates charges on the
 // target from the others. In single precision every target goes through sum_single, and those near a charge go through
-// sum_double afterwards. On lattices, the charges tell which targets are near (summed_in_double.hpp); elsewhere
-// sum_single marks them.
+// sum_double afterwards. On lattices, prepare_cpu_problem() lists the targets near a charge (summed_in_double.hpp). At
+// points and charges, sum_single marks them.
 //
 // Which targets are near depends only on the problem, and the arithmetic of a lane does not depend on its neighbours.
 // The bits therefore do not depend on the batch, the planes or the number of threads. They do not depend on the partial
@@ -153,7 +153,8 @@ struct Summation {
     }
   }
 
-  /// Adds to `near` the targets that are near a charge, as the inner loops or the problem say.
+  /// Adds to `near` those of the targets index[0] .. index[count - 1] that are near a charge. On lattices
+  /// problem.near_points lists them; elsewhere sums.near marks them.
   void find_near(const SingleSums& sums, const std::int64_t* index, int count, std::vector<std::int64_t>& near) const {
     if (!targets.on_lattice()) {
       for (int i = 0; i < count; ++i)

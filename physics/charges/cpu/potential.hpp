@@ -7,8 +7,8 @@
 namespace smallbatch {
 
 /// Computes V, E and info as Potential::evaluate does, for a call that has been checked. Terms have `precision`,
-/// independent of the stored type. If charges have widths and `target_width` is given, targets are Gaussian too. It
-/// then has one number per target of the batch.
+/// independent of the stored type. If charges have widths and `target_width` is given, targets are Gaussian too.
+/// `target_width` then has one number per target of the batch.
 void sum_potentials(const ChargeBatch& charges, const TargetBatch& targets, const PotentialOptions& options,
                     ScalarType precision, const PotentialResult<double>& result, unsigned threads,
                     const DirectSumKernels& lanes, const double* target_width = nullptr);

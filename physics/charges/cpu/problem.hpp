@@ -19,7 +19,7 @@ inline double spread_of(double width) { return width < least_width ? 0 : 2 * wid
 /// problem's first.
 class CpuTargets {
  public:
-  /// `target_width` covers all targets of the batch; it is null if they are points.
+  /// `target_width` covers all targets of the batch; it is null if targets have no width.
   CpuTargets(const ChargeBatch& charges, const TargetBatch& targets, std::int64_t problem,
              const double* target_width = nullptr);
 
@@ -52,18 +52,17 @@ class CpuTargets {
 
 /// Charges and status of one problem, prepared for sums.
 struct CpuProblem {
-  std::int32_t info = 0;            ///< status; at points and charges it is 0 or negative, by the input alone
-  bool all_in_double = false;       ///< single precision cannot hold this problem's terms
-  double scale = 1;                 ///< factor of the charges in `exact`, a power of two (charge_scale)
-  AlignedVector<float> single[5];   ///< x, y, z, q, spreads of Gaussian charges; single precision only
-  std::vector<float> near_squared;  ///< one number per partial sum (SingleCharges); not on lattices
-  AlignedVector<double> exact[8];   ///< x, y, z, their low parts, q, spreads; empty if not needed
-  std::vector<std::int64_t>
-      near_points;                  ///< points of the wanted planes near a charge, ascending; single precision only
-  std::vector<std::int64_t> order;  ///< order of targets that are no lattice; empty: as given
-  std::vector<std::int32_t> own;    ///< for each target that is a charge: its place here, or -1 if it is zero
-  CutoffGroups groups;              ///< only with a cut-off
-  double reach = 0;                 ///< charges beyond it add exactly 0, with any rounding
+  std::int32_t info = 0;                  ///< status; at points and charges it is 0 or negative, by the input alone
+  bool all_in_double = false;             ///< single precision cannot hold this problem's terms
+  double scale = 1;                       ///< factor of the charges in `exact`, a power of two (charge_scale)
+  AlignedVector<float> single[5];         ///< x, y, z, q, spreads of Gaussian charges; single precision only
+  std::vector<float> near_squared;        ///< one number per partial sum (SingleCharges); not on lattices
+  AlignedVector<double> exact[8];         ///< x, y, z, their low parts, q, spreads; empty if not needed
+  std::vector<std::int64_t> near_points;  ///< indices of lattice points near a charge, ascending; single precision only
+  std::vector<std::int64_t> order;        ///< order of targets that are no lattice; empty: as given
+  std::vector<std::int32_t> own;  ///< for each target that is a charge: its index in `exact`, or -1 if it is zero
+  CutoffGroups groups;            ///< only with a cut-off
+  double reach = 0;               ///< charges farther than this from a target add exactly 0, with any rounding
 
   [[nodiscard]] SingleCharges single_charges() const {
     return {static_cast<std::int64_t>(single[3].size()),

@@ -1,7 +1,8 @@
 // Arithmetic of vectors: multiply-adds, reciprocal roots, polynomials, exp(-x).
 //
-// Only kernels_body.hpp includes this file. Its rules hold here: internal linkage, and Lanes. Sums of products are
-// explicit multiply-adds. A compiler that contracted them in some places only would make bits depend on the place.
+// Only kernels_body.hpp includes this file. The rules of kernels_body.hpp hold here: everything has internal linkage,
+// and instructions come from Lanes. Sums of products are explicit multiply-adds. A compiler that contracted them in
+// some places only would make bits depend on the place.
 #pragma once
 
 #include "physics/charges/cpu/kernels.hpp"
@@ -73,8 +74,8 @@ constexpr auto exponential_series() {
   }
   return series;
 }
-/// exp(-x) for x >= 0: 2^-n times a power series of the remainder, up to ln(2)/2. Below the normal numbers the result
-/// is 0.
+/// exp(-x) for x >= 0: 2^-n times a power series of the remainder, which is at most ln(2)/2. The result is 0 where
+/// exp(-x) lies below the normal numbers.
 template <class Lanes, class T, class Vector>
 [[gnu::always_inline]] inline Vector exp_of_minus(Vector x) {
   using Bits = decltype(x < x);

@@ -18,7 +18,7 @@ inline constexpr int warp_lanes = 32;
 inline constexpr unsigned whole_warp = 0xffffffffU;
 
 /// Number of terms that are added in T before their sum is added to a total. Each addition loses up to u of the sum,
-/// and the bound leaves 4 u for everything. If one charge outweighs the rest, 32 terms would be too many.
+/// and the bound leaves 4 u for all errors. If one charge outweighs the rest, 32 terms would be too many.
 inline constexpr int charges_per_sum = 16;
 
 /// Faults of a problem's input. If both occur, not_finite is reported.
@@ -46,8 +46,8 @@ __device__ inline ShiftedCoordinate shift(double position, double origin) {
 }
 
 /// Returns 1/sqrt(x). For float this is the hardware's approximation (2^-22.9 relative), which flushes subnormal
-/// numbers. rsqrtf would need three more instructions for subnormal numbers. Only targets that are summed again can
-/// meet them.
+/// numbers. rsqrtf would need three more instructions for subnormal numbers. Only targets that are summed again in
+/// double precision can meet subnormal numbers.
 __device__ __forceinline__ float inverse_sqrt(float x) {
   float y;
   asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
@@ -110,8 +110,8 @@ __device__ __forceinline__ Term<T> term_of(T rho2, const Truncation<T>& truncati
 }
 
 /// Adds a sum to its total and leaves the rounding error in the sum. The next terms are then added to that error (W.
-/// Kahan, Commun. ACM 8, 40 (1965)). The error of total + sum does not grow with the number of sums. Until it is read,
-/// no number of twice the precision is needed.
+/// Kahan, Commun. ACM 8, 40 (1965)). The error of total + sum does not grow with the number of sums. No number of twice
+/// the precision is needed until total + sum is read.
 template <class T>
 __device__ __forceinline__ void settle(T& total, T& sum) {
   const T grown = total + sum;
@@ -142,8 +142,8 @@ struct TargetSums {
     net += more.net;
     magnitude += more.magnitude;
   }
-  /// Adds one charge at displacement d = target - charge. Without a softening, a charge below `singular2` lies on the
-  /// target.
+  /// Adds one charge at displacement d = target - charge. Without a softening, a charge with d . d below `singular2`
+  /// lies on the target.
   __device__ void add_charge(double q, const double (&d)[3], double singular2, const PotentialOptions& options) {
     const double r2 = square_of_norm(d);
     if (options.softening == 0 && r2 < singular2) {

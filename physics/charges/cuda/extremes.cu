@@ -74,7 +74,7 @@ struct CarefulSums : TargetSums {
   }
 };
 
-/// Returns the factor of a problem's charges.
+/// Returns the factor of a problem's charges that keeps their sums within the range of double.
 template <class T>
 __device__ double scale_of(const ChargeBatch& charges, std::int64_t problem, double least_distance) {
   const std::int64_t count = charges.offset[problem + 1] - charges.offset[problem];
@@ -130,7 +130,8 @@ __global__ void __launch_bounds__(again_threads)
   }
 }
 
-/// Sums again extreme values at points. It also sums infinite values again, which are singular or beyond their range.
+/// Sums again all values at points if lengths are extreme, and otherwise the infinite values. An infinite value is
+/// singular or beyond its range.
 template <class T>
 __global__ void __launch_bounds__(again_threads)
     points_again_kernel(ChargeBatch charges, PointBatch points, bool at_charges, std::int64_t values,

@@ -10,8 +10,8 @@
 //
 //     g = a F(x^2) = erf(x)/r,   -g' = -2 a^2 x F'(x^2) = (g - 2 a exp(-x^2)/sqrt(pi))/r
 //
-// Near a charge the last difference loses digits, and F is computed by its power series. Far from it, a Gaussian charge
-// is a point.
+// Near a charge the last difference loses digits, and F is computed by its power series. Far away, a Gaussian charge
+// acts as a point charge.
 #pragma once
 
 #include <cmath>
@@ -92,8 +92,8 @@ __host__ __device__ __forceinline__ Action<T> cut_off(const Action<T>& whole, co
   return {w * w * whole.g, w * fma(w, whole.force, 4 * per_cutoff2 * (whole.g * root.rho))};
 }
 
-/// Returns 1/length, limited, for the length l or sqrt(2) w. For a point, the square of the result overflows, so the
-/// charge counts as far.
+/// Largest result of per_length_of(), which returns 1/length for the length l or sqrt(2) w. A point has the length 0
+/// and gets this number. Its x^2 is then so large that the charge counts as far.
 template <class T>
 inline constexpr double largest_per_length = sizeof(T) == sizeof(float) ? 0x1p100 : 0x1p511;
 template <class T>

@@ -21,7 +21,8 @@ struct NoValues {
   }
 };
 
-/// Bytes of the pairs' own statuses, which add nothing to those of the potentials.
+/// Bytes of the statuses that pair_energies() stores. Nobody reads them, because the statuses of the potentials are the
+/// problem's statuses.
 std::size_t info_bytes(std::int64_t problems) {
   return (static_cast<std::size_t>(problems) * sizeof(std::int32_t) + 255) / 256 * 256;
 }

@@ -59,7 +59,7 @@ template <class L>
 Cells cells_of(const LatticeBatch& lattice, std::int64_t problems) {
   const std::int64_t x = (lattice.shape.nx + L::x - 1) / L::x, y = (lattice.shape.ny + L::y - 1) / L::y;
   const std::int64_t blocks = (x * y * lattice.plane_count + L::threads - 1) / L::threads;
-  // If neither number divides the other, a block may begin at any cell of a row.
+  // If neither of x and L::threads divides the other, a block may begin at any cell of a row.
   std::int64_t rows = (L::threads - 1) / x + 2;
   if (L::threads % x == 0) rows = L::threads / x;
   if (x % L::threads == 0) rows = 1;
@@ -153,7 +153,8 @@ __device__ __forceinline__ void mark_again(unsigned bit, M& memory) {
   atomicOr(&memory.again[bit / warp_lanes], 1U << (bit % warp_lanes));
 }
 
-/// Marks the points of the block that lie near a charge. Counts the charge if it lies on a lattice point.
+/// Marks the points of the block that lie near the charge at `s`. Counts the charge at `s` if it lies on a lattice
+/// point.
 template <class T, class L, bool Field, class M>
 __device__ __forceinline__ void mark_near(const LatticeBatch& lattice, const Cells& cells, const Block& block,
                                           const Placement& place, const ShiftedCoordinate (&s)[3], bool softened,
@@ -598,7 +599,7 @@ struct Tiles {
   using WithCutoff = C;
 };
 
-/// Launches large tiles if they fill the device. Smaller tiles spread few points over more of it.
+/// Launches large tiles if they fill the device. Smaller tiles spread few points over more of the device.
 template <class T, class Tiles, bool Field>
 cudaError_t launch_best(const ChargeBatch& charges, const LatticeBatch& lattice, const PotentialOptions& options,
                         const PotentialResult<T>& result, cudaStream_t stream) {

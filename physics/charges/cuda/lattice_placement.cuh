@@ -32,8 +32,8 @@ __device__ __forceinline__ Placement placement(const LatticeBatch& lattice, std:
   return place;
 }
 
-/// Returns lattice coordinate `index` minus the charge's coordinate. It is rounded only when the difference is already
-/// small.
+/// Returns lattice coordinate `index` minus the charge's coordinate. The first rounding happens after the subtraction,
+/// where the result is already small.
 __device__ double displacement(std::int64_t index, double spacing, ShiftedCoordinate charge) {
   return fma(static_cast<double>(index), spacing, -charge.shifted) - charge.low;
 }

@@ -227,7 +227,7 @@ void launch_passes(const ChargeBatch& charges, std::int64_t charge_count, const 
   const std::int64_t pieces = std::min(pieces_of(charge_count), (enough_blocks - 1) / blocks + 1);
   const bool in_groups = charges.group != nullptr;
   const auto sum = [&](Pass pass, bool of_charges) {
-    // One block sums a row over all pieces of the columns.
+    // For energies of charges, one block sums a row over all pieces of the columns.
     const dim3 grid(static_cast<unsigned>(blocks), of_charges || pieces == 0 ? 1 : static_cast<unsigned>(pieces));
     kernel<<<grid, pair_threads, 0, stream>>>(charges, work.gathered, options, pass, work.states, work.partials,
                                               of_charges ? result.energy_per_charge : nullptr);

@@ -11,12 +11,12 @@
 //
 // The upper bits of r^2, moved 3 places to the left, give a float. If r^2 is in [2, 2^255), the float is 2^-128 r^2,
 // cut off. If r^2 is smaller, the float is negative, a NaN or not normal. Coordinates are therefore scaled by the power
-// of two that brings pairs which are too near below 4. The root of such a pair is not a finite number, and neither is
-// the row's sum. A warp then sums the row again in double precision, from the original coordinates. No instruction
-// looks for such pairs.
+// of two that makes r^2 of pairs that are too near smaller than 4. The root of such a pair is not a finite number, and
+// neither is the row's sum. A warp then sums the row again in double precision, from the original coordinates. No
+// instruction looks for such pairs.
 //
-// (Roots on the arithmetic pipes relieve the special-function unit for lattices. They would need such an instruction
-// and do not pay off here.)
+// (Roots on the arithmetic pipes relieve the special-function unit for lattices. They would need an instruction that
+// looks for near pairs, and do not pay off here.)
 //
 // Double precision. A thread has two rows, reads columns through shared memory and takes differences of the original
 // coordinates. Screened and Gaussian charges are summed in this way in both precisions. Their terms are in single
@@ -185,7 +185,7 @@ __device__ __forceinline__ void load_twice(const double* from, double (&c)[4]) {
 __device__ __forceinline__ float scaled_float(double r2) {
   return __uint_as_float(__funnelshift_l(__double2loint(r2), __double2hiint(r2), 3));
 }
-/// Coordinate of rows and columns that only fill up a tile. All others are within 2^22 of 0.
+/// Coordinate of rows and columns that only fill up a tile. All other coordinates are within 2^22 of 0.
 inline constexpr double nowhere = 0x1p26;
 /// Factor of 1/r in the root of scaled_float().
 inline constexpr double per_scaled_root = 0x1p-64;

@@ -11,8 +11,8 @@
 // itself would take as many instructions and lose four times as much. The coefficients come from the Remez algorithm,
 // then from a search over neighbouring floats.
 //
-// The largest relative errors are those over all floats in [1, 4), with the arithmetic below. (Powers of 4 scale
-// exactly.) They are taken of y P before it is rounded, as in fma(q y, P, sum):
+// The following numbers are the largest relative errors over all floats in [1, 4), with the arithmetic below. (Powers
+// of 4 scale exactly.) They are errors of the product y P before it is rounded, as in fma(q y, P, sum):
 //
 //     degree 3: 4.81e-7 (the polynomial alone 4.1e-7)      degree 4: 9.24e-8 (1.1e-8)
 //

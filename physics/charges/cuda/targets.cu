@@ -230,7 +230,7 @@ __global__ void __launch_bounds__(target_threads, is_single<T> ? 5 : 4)
       to.q = static_cast<T>(is_single<T> ? q : scale * q);
       to.per_length = per_length_of<T>(length_of(i));
       if (is_single<T> && Field && fabs(q) > largest_charge)
-        to.s[0].high = static_cast<T>(NAN);  // no distance is in range
+        to.s[0].high = static_cast<T>(NAN);  // every pair with this charge is then summed in double precision
     }
     __syncthreads();  // the new charges are there
     const auto count = static_cast<int>(min(last - begin, std::int64_t{target_threads}));

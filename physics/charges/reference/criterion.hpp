@@ -10,7 +10,7 @@
 
 namespace smallbatch {
 
-/// Names and definitions in a sentence. `of` is the index of its sum, "i" or "ij".
+/// Names and definitions in a sentence. `of` is the index of the sentence's sum, "i" or "ij".
 struct CriterionWords {
   std::string f = "f", r = "r_", m, screening, field_screening;
   std::string of_softening, of_interaction, of_cutoff;  ///< definitions

@@ -1,5 +1,6 @@
-// The reference backend of pair energies, and the referee's answers. Both use the referee's potentials: of one group's
-// charges at the other group's, or of all charges at each other.
+// The reference backend of pair energies, and the referee's answers. Both use the referee's potentials. With groups,
+// these are the potentials of group 2 at the charges of group 1. Without groups, they are the potentials of all charges
+// at each charge.
 #include <Eigen/Core>
 #include <algorithm>
 #include <array>
@@ -182,7 +183,8 @@ class ReferencePairs {
     return all;
   }
 
-  /// Finds for each row the sources nearer than `times` the singular distance. The search goes along x.
+  /// Finds for each row the sources nearer than `times` the singular distance. Sources are sorted by x, so each row
+  /// looks only at sources with nearly its x.
   [[nodiscard]] std::vector<OnOnePlace> on_one_place(const Charges& rows, const Charges& sources, double times) const {
     const double distance = times * singular_distance_of_points;
     std::vector<std::pair<double, std::size_t>> by_x;
@@ -238,8 +240,8 @@ class EigenPairEnergy final : public PairEnergy {
   unsigned threads_;
 };
 
-/// Error over bound of one energy. A NaN may be right. Rounding alone may make an infinity of a number, or a number of
-/// an infinity.
+/// Error over bound of one energy. A NaN is right if `expected` is a NaN. Near the largest double, an infinity is right
+/// for a number and a number for an infinity, because rounding alone may make the difference.
 double judge(double got, double expected, double bound) {
   if (std::isnan(expected)) return std::isnan(got) ? 0 : infinity;
   if (std::isinf(got) && std::isfinite(expected) && std::signbit(got) == std::signbit(expected) &&

@@ -5,8 +5,8 @@
 // The referee must be clearly more accurate than the bounds that it checks. Double precision suffices to check single
 // precision (relative errors of 2^-22), except near a charge: there, displacements lose digits of the coordinates. To
 // check double precision (relative errors of 4 u, u = 2^-53),
-// - displacements carry the low parts that position - origin and index * spacing round away, so neither costs L/r;
-// - terms and sums keep the digits that each operation loses, because many equal terms would be wrong in one direction.
+// - displacements carry the low parts that position - origin and index * spacing round away (else errors grow as L/r);
+// - terms and sums keep the digits that each operation loses, because the errors of many equal terms would add up.
 //
 // Charges near a target may lie on it. They are added one by one, in long double for either precision. Charges are
 // scaled by a power of two if their terms would overflow.
@@ -336,12 +336,12 @@ class ReferenceProblem {
       const long double cutoff = std::max(options_.cutoff, 0x1p-500);
       split(1 / (cutoff * cutoff), law_.per_cutoff2, law_.per_cutoff2_low);
       law_.per_cutoff = static_cast<double>(1 / cutoff);
-      // Keeps reach2 among the numbers with a last digit that has a reciprocal.
+      // Keeps reach2 in a range where the reciprocal of its last digit is a normal number.
       law_.reach2 = std::clamp(std::pow(bound_reach_in_cutoffs * options_.cutoff, 2), 0x1p-960, 0x1p1023);
       law_.per_last_digit_of_reach2 = 0x1p54 / law_.reach2;
     }
-    // Terms of double precision and stored values may be rounded to subnormal numbers. So may screened terms in single
-    // precision. A bound beyond all numbers allows any value.
+    // least_ allows for numbers that are rounded to subnormal numbers: stored values, terms in double precision, and
+    // screened terms in single precision. A bound beyond all numbers allows any value.
     double least_of_terms = std::numeric_limits<double>::denorm_min();
     if (interaction_ == InteractionKind::screened) {
       split(1 / static_cast<long double>(options_.screening_length), law_.per_screening_length,
@@ -352,8 +352,8 @@ class ReferenceProblem {
     least_ = static_cast<double>(used_) * least_of_terms * std::abs(options_.unit_factor) +
              (single ? std::numeric_limits<float>::denorm_min() : std::numeric_limits<double>::denorm_min());
     // Displacements without low parts lose accuracy: their error is 2^-51 times L, the extent. Near a charge this is
-    // too much, above all to decide whether the charge lies on the target. The loops also do not know a target's own
-    // charge.
+    // too much, above all to decide whether the charge lies on the target. The loops also cannot leave out a target's
+    // own charge, so add_charge() must see that charge too.
     near2_ = std::pow(1.001 * singular_distance_ + (single ? 0x1p-36 * extent_ : 0), 2);
     if (kind_ == TargetKind::charges) near2_ = std::max(near2_, law_.softening2);
     static const TileLoops fastest = usable_tile_loops().front();
@@ -398,7 +398,7 @@ class ReferenceProblem {
     const double factor = std::abs(options_.unit_factor);
     constexpr int unit = 600;
     const double limit = std::scalbn(largest, -unit) / factor;
-    // This is rare: usually no placement of the charges could leave the range.
+    // Usually no placement of the charges could make a value leave its range. Then the sums are not needed.
     const double at_most = std::scalbn(charge_.abs().sum(), -unit - scale_) / least_rho_;
     const double field_at_most = at_most / least_rho_ + (options_.cutoff > 0 ? 2 * at_most / options_.cutoff : 0);
     if (std::max(at_most, field_at_most) < 0.9 * limit) return;
@@ -430,7 +430,8 @@ class ReferenceProblem {
     return {to_lattice(i, 0), to_lattice(i, 1), to_lattice(i, 2)};
   }
 
-  /// Number of targets with a charge on them other than their own. The search goes along x.
+  /// Number of targets that have a charge on them other than their own. Charges are sorted by x, so each target looks
+  /// only at charges with nearly its x.
   [[nodiscard]] std::int64_t targets_on_charges() const {
     if (singular_distance_ == 0) return 0;
     std::vector<std::pair<double, Eigen::Index>> by_x;
@@ -454,7 +455,7 @@ class ReferenceProblem {
     return found;
   }
 
-  /// Whether a charge is Gaussian. A Gaussian charge lies on nothing.
+  /// Whether a charge is Gaussian. A Gaussian charge never counts as lying on a target.
   [[nodiscard]] bool is_wide(Eigen::Index i) const { return width2_.size() > 0 && width2_[i] > 0; }
 
   TargetKind kind_;
@@ -474,8 +475,8 @@ class ReferenceProblem {
   Eigen::Index used_ = 0;  ///< number of charges that are not zero; only these are stored
   Eigen::Array<double, Eigen::Dynamic, 3> position_, position_low_;  ///< relative to the origin: high + low is exact
   Eigen::ArrayXd charge_, counted_, counted_in_field_, width2_;
-  std::vector<Eigen::Index> own_;  ///< where a target that is a charge is stored; -1 if it is zero
-  TileCharges charges_;            ///< all of them
+  std::vector<Eigen::Index> own_;  ///< for each target that is a charge: its index in charge_, or -1 if it is zero
+  TileCharges charges_;            ///< all stored charges
   TileLaw law_;
   double least_ = 0;  ///< least value of any bound
   double near2_ = 0;  ///< a charge up to this rho^2 may lie on a target

@@ -29,9 +29,9 @@ struct TileTargets {
 
 /// Constants that determine V, E and their bounds for a pair at distance r, with rho^2 = r^2 + softening^2.
 struct TileLaw {
-  double softening2 = 0, softening2_low = 0;        ///< the square is the sum of both numbers; so is 1 / c^2 below
+  double softening2 = 0, softening2_low = 0;        ///< softening^2 is the sum of both numbers
   double relative = 0, shift = 0;                   ///< a bound's factor is relative + shift / min(rho, c)
-  double per_cutoff2 = 0, per_cutoff2_low = 0;      ///< 1 / c^2
+  double per_cutoff2 = 0, per_cutoff2_low = 0;      ///< 1 / c^2 is the sum of both numbers
   double reach2 = 0, per_last_digit_of_reach2 = 0;  ///< with a cut-off, bounds count only charges with r^2 < reach2
   double per_cutoff = 0;                            ///< 1 / c
   double per_screening_length = 0, per_screening_length_low = 0;

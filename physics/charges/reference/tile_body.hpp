@@ -104,7 +104,7 @@ template <class Lanes>
   return {high, (rest.low - a.low).max(-high).min(high)};
 }
 
-/// Running sums, one per lane. They do without +=, because GCC then stores the sums in each step.
+/// Running sums, one per lane. The code avoids +=, because GCC would then store the sums in each step.
 template <bool exact, class Lanes>
 struct LaneSums {
   Lanes sum = Lanes::Zero(), lost = Lanes::Zero();
@@ -137,8 +137,8 @@ template <class Lanes>
   return {a.high.max(least), (a.high < least).select(Lanes::Zero(), a.low)};
 }
 
-/// Shares of a screened charge. Eigen's exponential function ends at exp(-708). The code uses exp(-x/2)^2, because x/2
-/// stays above that limit until exp(-x) is 0. `x_low` is the low part of x.
+/// Shares of a screened charge. Eigen's exponential function ends at exp(-708). The code uses exp(-x/2)^2, because -x/2
+/// stays above -708 until exp(-x) is 0. `x_low` is the low part of x.
 template <class Lanes>
 [[gnu::always_inline]] inline Shares<Lanes> screened_lanes(const Lanes& x, const Lanes& x_low, double least) {
   const Lanes root = (-0.5 * x).exp(), value = root * (root - root * x_low), slope = value * (1 + x);
@@ -228,8 +228,9 @@ void add_charges(const TileCharges& charges, std::int64_t first, std::int64_t la
           field_z.add(per_rho2 * (dz * reciprocal));
         }
       } else {
-        const Lanes counts = ((law.reach2 - rounded(r2)) * law.per_last_digit_of_reach2).max(0).min(1);  // 1 or 0
-        const Lanes per_length = per_rho.max(law.per_cutoff);                                            // rho or c
+        const Lanes counts =
+            ((law.reach2 - rounded(r2)) * law.per_last_digit_of_reach2).max(0).min(1);  // 1 within the reach, else 0
+        const Lanes per_length = per_rho.max(law.per_cutoff);                           // 1 / min(rho, c)
         const Lanes share = counts * (per_rho * (law.relative + law.shift * per_length));
         bound = bound + counts_in(charges.counted[i] * share, shares.value_bound);
         const Number<exact, Lanes> w = rest_of_one<Lanes>(r2 * per_cutoff2);

@@ -1,4 +1,4 @@
-// Verdict about stored potentials, fields and energies: whether they are the referee's.
+// Verdict about stored potentials, fields and energies: whether they agree with the referee's within the bounds.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -12,7 +12,7 @@ namespace smallbatch {
 
 namespace {
 
-/// Error over bound of one number. A NaN may be right.
+/// Error over bound of one number. If `may_be_nan` and `expected` is a NaN, only a NaN is right.
 double judge(double got, double expected, double bound, bool may_be_nan) {
   if (may_be_nan && std::isnan(expected)) return std::isnan(got) ? 0 : infinity;
   return error_over_bound(got, expected, bound);
@@ -29,7 +29,7 @@ Beyond beyond_range(double exact, double bound) {
   return std::abs(exact) + bound > largest ? Beyond::perhaps : Beyond::no;
 }
 
-/// Error over bound of one number of type T. Beyond T's range, an infinity of its sign is right.
+/// Error over bound of one number of type T. If `expected` is beyond T's range, an infinity with its sign is right.
 template <class T>
 double judge_in_range(T got, double expected, double bound, Beyond& beyond) {
   const Beyond found = beyond_range<T>(expected, bound);

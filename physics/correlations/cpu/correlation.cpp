@@ -70,7 +70,7 @@ class CpuCorrelator final : public Correlator {
   }
 
  private:
-  /// Returns the update of sum number `of` = integration * channels + channel, still without inputs.
+  /// Returns the update of sum number `of` = integration * channels + channel, still without first_i and first_j.
   static RankUpdate update_of(const SignalBatch& signal, const VisibilityBatch& sums, std::int64_t of) {
     const std::int64_t channel = of % signal.channels, first_time = of / signal.channels * signal.integrate;
     const std::int64_t sample = (channel * signal.times + first_time) * signal.inputs;

@@ -1,5 +1,5 @@
-// The CPU's inner loops of correlation (physics/correlation.hpp): the visibilities of some inputs with some others in
-// one integration. SIMD lanes hold inputs j. There is one implementation per instruction set (rank_update_*.cpp, all
+// The CPU's inner loops of correlation (physics/correlation.hpp): the visibilities of some inputs i with some inputs j
+// in one integration. SIMD lanes hold inputs j. There is one implementation per instruction set (rank_update_*.cpp, all
 // from the body in rank_update_body.hpp).
 #pragma once
 
@@ -18,8 +18,9 @@ inline constexpr std::int64_t inputs_per_call = 128;
 /// precision.
 inline constexpr std::int64_t times_per_float_sum = 128, times_per_integer_sum = 256;
 
-/// A part of one channel in one integration: the inputs from first_i on with the inputs from first_j on. Both are
-/// multiples of inputs_per_call, and first_j <= first_i. A part has up to inputs_per_call inputs of each.
+/// A part of one channel in one integration: the inputs from first_i on with the inputs from first_j on. The numbers
+/// first_i and first_j are multiples of inputs_per_call, and first_j <= first_i. A part has up to inputs_per_call
+/// inputs i and up to inputs_per_call inputs j.
 struct RankUpdate {
   SampleType type = SampleType::complex_float32;
   std::int64_t inputs = 0, times = 0;
@@ -41,7 +42,7 @@ struct RankUpdateMemory {
 /// Loops of one instruction set.
 struct RankUpdateKernels {
   const char* name;  ///< "avx2"
-  /// Returns whether all visibilities that it computed are finite.
+  /// Computes the visibilities of a call. Returns whether all of them are finite.
   bool (*update)(const RankUpdate& call, RankUpdateMemory& memory);
 };
 

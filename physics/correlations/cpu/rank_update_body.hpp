@@ -1,5 +1,5 @@
 // The parts that all inner loops of correlation share, written once and compiled per instruction set. Only
-// rank_update_<set>.cpp includes this file. It must include all headers from elsewhere first, then set `#pragma GCC
+// rank_update_<set>.cpp includes this file. That file must include all other headers first, then set `#pragma GCC
 // target`, then include this body.
 //
 // A tile of V has some rows i and a panel of inputs j, one per lane. It is summed in registers over the times and then
@@ -51,7 +51,8 @@ struct Tile {
   alignas(64) T sum[rows][2][lanes];
 };
 
-/// Up to inputs_per_call inputs of a call at some times. `counts` has a bit for each time at which the input counts.
+/// Up to inputs_per_call inputs of a call at some times. A bit of `counts` says whether the sample of an input at a
+/// time counts.
 struct Inputs {
   static constexpr std::int64_t most_words = times_per_integer_sum / 64;
   std::int64_t first, count;
@@ -68,7 +69,7 @@ struct Inputs {
     flagged = false;
     if (call.flag == nullptr) return;
     const std::uint8_t* const flag = call.flag + first_time * call.inputs + first;
-    // If the call has only these inputs, their flags are one run.
+    // If the call has no other inputs, the flags of all times follow one another in memory.
     const std::int64_t run = count == call.inputs ? count * times : count, runs = count == call.inputs ? 1 : times;
     std::uint8_t any = 0;
     for (std::int64_t t = 0; t < runs; ++t)
@@ -112,7 +113,7 @@ struct LaneSamples {
     }
   }
 
-  /// Unpacks integers. (The first byte, or half of one, is a number's lowest.)
+  /// Unpacks integers. The real part of int8 is the lower byte. The real part of int4 is the upper half of the byte.
   [[gnu::always_inline]] void integers(Integers& re, Integers& im) const {
     constexpr int width = type == SampleType::complex_int8 ? 8 : 4;
     using Packed = std::conditional_t<width == 8, std::int16_t, std::int8_t>;
@@ -218,7 +219,7 @@ bool store_tile(const RankUpdate& call, const Tile<T, rows, lanes>& tile, std::i
   return finite;
 }
 
-/// Adds to the weights the samples that count at `times` times.
+/// Adds to each weight the number of times, out of `times`, at which the samples of both inputs count.
 void add_weights(const RankUpdate& call, const Inputs& rows, const Inputs& columns, std::int64_t times, bool is_first) {
   for (std::int64_t r = 0; r < rows.count; ++r) {
     const std::int64_t i = rows.first + r;
@@ -239,8 +240,8 @@ void add_weights(const RankUpdate& call, const Inputs& rows, const Inputs& colum
   }
 }
 
-/// Fetches the next times into the cache, some lines with each tile. It does so only if a call has all inputs in
-/// several panels. The times are then consecutive in memory, and there is time to fetch them.
+/// Fetches the next times into the cache, some lines with each tile. It does so only if the call has all inputs of the
+/// signal and they fill several panels. The times are then consecutive in memory, and there is time to fetch them.
 struct NextTimes {
   const std::byte *next, *end;
   std::int64_t bytes_per_tile;

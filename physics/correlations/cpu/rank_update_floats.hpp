@@ -7,7 +7,7 @@
 // float holds. A total has fewer than 2^31 samples and is an integer that a double holds.
 //
 // A Lanes type names the instruction set's vector of floats (a GCC vector type, so + - * work) and the number of rows
-// of a tile. This number divides a panel.
+// of a tile. This number of rows divides the number of lanes.
 #pragma once
 
 #include "physics/correlations/cpu/rank_update_body.hpp"
@@ -67,7 +67,7 @@ struct FloatPanels : Inputs {
 };
 
 /// Samples of few inputs, up to `most`, which is a power of two and at most half the lanes. A vector holds several
-/// times: (steps, 2, times of a step, most). Their sums are added at the end.
+/// times: (steps, 2, times of a step, most). The sums of these times are added at the end.
 template <class Lanes, int most>
 struct FoldedPanels : Inputs {
   using Float = typename Lanes::Float;

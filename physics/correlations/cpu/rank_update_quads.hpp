@@ -4,9 +4,9 @@
 // The four products belong to two times of one input. The bytes (a, b, a', b') of row i with (c, d, c', d') of column j
 // give ac + bd + a'c' + b'd', a real part. With (-d, c, -d', c') they give the imaginary part.
 //
-// One side of the instruction has no sign. Columns are therefore stored as c + 128, d + 128 and as 127 - d, c + 128,
-// which always fit a byte. This adds the same amount to the sums of all columns, and the amount is subtracted at the
-// end. The amounts are 128 sum (a + b) and sum (127 a + 128 b).
+// The instruction takes one operand as unsigned bytes. Columns are therefore stored as c + 128, d + 128 and as 127 - d,
+// c + 128, which always fit a byte. This adds the same amount to the sums of all columns, and the amount is subtracted
+// at the end. The amounts are 128 sum (a + b) and sum (127 a + 128 b).
 #pragma once
 
 #include <immintrin.h>
@@ -17,7 +17,7 @@ namespace smallbatch {
 namespace {
 
 /// Samples as bytes, in panels: (panels, pairs of times, 3, lanes). The three are a row's four bytes and a column's
-/// four bytes in both forms.
+/// four bytes in the two forms above.
 struct QuadPanels : Inputs {
   using Sum = std::int32_t;
   static constexpr int rows = 8, lanes = 16;

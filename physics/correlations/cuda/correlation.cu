@@ -32,9 +32,9 @@ Layout layout_of(const SignalBatch& signal, const VisibilityBatch& sums) {
   const bool is_float = signal.type == SampleType::complex_float32;
   const std::int64_t bytes = is_float ? 8 : 2, in_chunk = 16 / bytes;
   CorrelationSlices& slices = layout.slices;
-  // For 1, 2 and 4 inputs, several times are read at once if no sum ends between them. The choice depends only on
-  // `integrate`. Sums of float32 therefore have the same bits beside a shorter integration, which is filled up with
-  // zeros.
+  // For 1, 2 and 4 inputs, several times are read at once if no sum ends between them. The choice depends on
+  // `integrate`, not on the number of times. A shorter last integration is filled up with zeros. The bits of float32
+  // sums are therefore the same with and without a shorter last integration.
   if (const std::int64_t groups = 8 / std::max<std::int64_t>(1, signal.inputs);
       (signal.inputs == 1 || signal.inputs == 2 || signal.inputs == 4) && signal.integrate % groups == 0)
     slices.groups = static_cast<int>(groups);

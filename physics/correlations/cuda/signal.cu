@@ -69,8 +69,8 @@ struct WholeWeight {
   }
 };
 
-/// Counts samples with flags. A block of threads handles row i of an integration and channel; its threads share the
-/// inputs j.
+/// Counts the samples of each baseline that are flagged for neither input. A block of threads handles row i of an
+/// integration and channel; its threads share the inputs j.
 __global__ void __launch_bounds__(threads)
     masked_weight_kernel(SignalBatch signal, std::int64_t words, const std::uint32_t* mask, std::int32_t* weight) {
   const std::int64_t rows = signal.integrations() * signal.channels * signal.inputs;

@@ -26,8 +26,8 @@ __device__ void wait_for_all_but() {
   asm volatile("cp.async.wait_group %0;" ::"n"(Stages) : "memory");
 }
 
-/// Returns the block's number, read again. Registers are needed for sums, not for a number that is used once after
-/// them.
+/// Reads the block's number again. The number is needed once more after the sums, and during the sums it would occupy a
+/// register.
 __device__ unsigned block_of_grid() {
   unsigned block = blockIdx.x;
   asm volatile("" : "+r"(block));
@@ -54,7 +54,8 @@ __device__ Slice slice_of(const CorrelationSlices& all, std::uint32_t index) {
 template <class Signal, int Width, int StageTimes, int Threads>
 class TileCopy {
  public:
-  /// `signal` is the tile's first input at the slice's first time. `bytes_there` is the rest of the row from there on.
+  /// `signal` is the tile's first input at the slice's first time. `bytes_there` is the number of bytes from there to
+  /// the end of the row.
   __device__ TileCopy(const char* signal, std::int64_t row_bytes, std::int64_t bytes_there, int times, int thread)
       : row_bytes_(row_bytes) {
     if (saves_registers) asm volatile("" : "+r"(thread));  // derived values are then not kept for copy_stage()
@@ -70,10 +71,10 @@ class TileCopy {
     to += saves_registers ? place_of<Signal, Width>(thread / row_chunks, thread % row_chunks) : place_;
 #pragma unroll
     for (int m = 0; m < copies; ++m) {
-      // If nothing is copied, nothing is read.
+      // Without bytes to copy, cp.async reads nothing, so the address may lie beyond the signal.
       const bool is_there = m * times_apart < left_;
-      // A thread's first time is below times_apart, a power of two. Its other times add multiples of that. No bits
-      // overlap, so XOR gives the place in a row.
+      // A thread's first time is below times_apart, a power of two. Its other times add multiples of times_apart. No
+      // bits overlap, so XOR gives the place in a row.
       constexpr std::uint32_t row = Width * Signal::bytes;
       const std::uint32_t further = place_of<Signal, Width>(m * times_apart, 0);
       asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"((to ^ further % row) + further / row * row),
@@ -93,7 +94,7 @@ class TileCopy {
   static constexpr bool one_by_one = Signal::bytes == 8, saves_registers = one_by_one && Width >= 64;
   const char* from_;
   std::int64_t row_bytes_;
-  int left_;  // times from this thread's on
+  int left_;  // number of times left, from this thread's time on
   std::uint32_t place_;
 };
 
@@ -171,9 +172,9 @@ __global__ void __launch_bounds__(32 * warps_per_block)
 }
 
 constexpr int panel = 128, panel_threads = 128, half_panel = 64;
-constexpr int stage_shared_bytes = 4 * 16384;  // with which the four warps store their tiles
+constexpr int stage_shared_bytes = 4 * 16384;  // 16 KiB in which each of four warps stages its tile
 
-/// Barrier of a block's warps. Warps may come to it from the code of different tiles.
+/// Barrier of a block's warps. Unless `AreTogether`, warps may reach it from different places in the code.
 template <bool AreTogether>
 __device__ void wait_for_warps() {
   if constexpr (AreTogether)

@@ -1,6 +1,6 @@
 // The sums of a warp's tile of inputs with another tile, or with itself. This file multiplies operands (operands.cuh)
 // and moves sums out of the registers. Tiles leave through shared memory, so that a warp stores whole rows. Separate
-// stores of 8 bytes took a quarter of the time.
+// stores of 8 bytes took a quarter of the kernel's time.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,8 @@
 
 namespace smallbatch {
 
-/// sum_t Re x_i(t) of a warp's rows. Turned columns of integers lack this amount.
+/// sum_t Re x_i(t) of a warp's rows. The imaginary parts of integers lack this amount, because turned columns hold the
+/// complement of d (operands.cuh).
 template <class Signal, int RowBlocks>
 class RealSums {
  public:
@@ -63,7 +64,8 @@ class WarpTile {
   using Sum = typename Signal::Sum;
   static constexpr int loads = (ColumnBlocks + 1) / 2, halves = ColumnBlocks == 1 ? 1 : 2;
   static constexpr bool reads_ahead = Signal::bytes == 2;  // float32 has too few registers for it
-  /// Splitting numbers twice is slower than copying them, if there are registers for copies.
+  /// Whether columns are copied from the rows. A copy is faster than splitting the same numbers again, but it needs
+  /// registers.
   static constexpr bool columns_are_rows = IsTriangle && Signal::bytes == 8 && RowBlocks <= 2;
 
   /// Numbers that are read before a multiplication begins: the rows, and the first columns if columns are read ahead.

@@ -65,8 +65,8 @@ __device__ bool is_bad(const SignalBatch& signal, std::int64_t index) {
   return !(isfinite(x.re) && isfinite(x.im));
 }
 
-/// Repairs a suspect channel; a block of threads handles one integration. Inputs with a bad sample become NaN. Other
-/// baselines that are not finite are summed in double precision.
+/// Repairs a suspect channel; a block of threads handles one integration. Visibilities of inputs with a bad sample
+/// become NaN. Other baselines that are not finite are summed in double precision.
 __global__ void __launch_bounds__(threads)
     suspects_kernel(SignalBatch signal, FloatPair* visibility, std::int32_t* info) {
   __shared__ std::uint8_t bad[max_inputs];

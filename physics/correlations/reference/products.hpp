@@ -12,8 +12,8 @@ namespace smallbatch {
 /// Products of one instruction set.
 struct ProductLoops {
   const char* name;
-  /// Computes product (a_rows, b_rows) = a (a_rows, times) b (b_rows, times)^T, column by column. If a and b are the
-  /// same, it computes only the upper triangle.
+  /// Computes product (a_rows, b_rows) = a (a_rows, times) b (b_rows, times)^T. All three matrices are stored column by
+  /// column. If a and b are the same, it computes only the upper triangle.
   void (*multiply)(const double* a, std::int64_t a_rows, const double* b, std::int64_t b_rows, std::int64_t times,
                    double* product);
   /// Adds sum_t (re + i im) (other_re - i other_im) to sum[0] + i sum[1].

@@ -28,8 +28,8 @@ std::pair<double, double> sample_at(const void* signal, std::int64_t sample) {
   }
 }
 
-/// Sets the samples of one input to 0 if they are not finite. Consecutive numbers of the input are `apart` places
-/// apart. Returns sum |x|^2 of the finite samples.
+/// Sets the samples of one input to 0 if they are not finite. Real and imaginary parts of the input alternate in
+/// memory, `apart` places apart. Returns sum |x|^2 of the finite samples.
 double without_bad_samples(double* part, std::int64_t apart, std::int64_t times) {
   double power = 0;
   for (std::int64_t t = 0; t < times; ++t, part += 2 * apart) {
@@ -142,7 +142,8 @@ void ReferenceSums::add_all(std::int64_t times) {
       const std::int64_t columns = std::min(block_inputs, inputs_ - first_j);
       loops_.multiply(&samples_[2 * first_j * times], 2 * columns, &samples_[2 * first_i * times], 2 * rows, times,
                       product_.data());
-      // Products of real with real parts, and so on. On the diagonal, (r, c) and (c, r) are the same.
+      // Rows are the real parts of inputs i, then their imaginary parts. Columns are the same parts of inputs j. On the
+      // diagonal only one triangle is computed.
       const auto product = [&](std::int64_t r, std::int64_t c) {
         if (first_i == first_j && c > r) std::swap(r, c);
         return product_[r * 2 * columns + c];

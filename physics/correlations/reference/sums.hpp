@@ -11,7 +11,7 @@
 
 namespace smallbatch {
 
-/// Sums, weights and powers of some or all baselines.
+/// Sums and weights of some or all baselines, and the powers of the inputs.
 class ReferenceSums {
  public:
   /// `baselines` lists the baselines, ascending. An empty list means all.
@@ -19,14 +19,14 @@ class ReferenceSums {
 
   void add(const SignalBatch& signal, std::int64_t channel, std::int64_t first_time, std::int64_t times);
 
-  /// Adds the sums of other times, with the same baselines.
+  /// Adds the sums of `other`, which has the same baselines and other times.
   void merge(const ReferenceSums& other);
 
   struct Baseline {
     std::int64_t number, i, j;
   };
   [[nodiscard]] std::int64_t count() const { return static_cast<std::int64_t>(weight_.size()); }
-  /// Calls visit(baseline, k). The sums and the weight of the baseline are those at k.
+  /// Calls visit(baseline, k). The baseline's numbers are re(k), im(k) and weight(k).
   template <class Visit>
   void for_each(Visit&& visit) const {
     std::int64_t i = 0;
@@ -63,8 +63,9 @@ class ReferenceSums {
   std::vector<char> is_bad_;          // (inputs)
   bool any_is_bad_ = false;
   // Working memory for the times that are being added.
-  AlignedVector<double> samples_;      // blocks of inputs, (times, 2, inputs of the block)
-  std::vector<std::uint64_t> counts_;  // (inputs, words), a bit per time that is not flagged; used if any is
+  AlignedVector<double> samples_;  // blocks of inputs, (times, 2, inputs of the block)
+  std::vector<std::uint64_t>
+      counts_;  // (inputs, words), a bit per time that is not flagged; used if any sample is flagged
   bool any_is_flagged_ = false;
   AlignedVector<double> product_;     // product of two blocks
   std::vector<std::int64_t> listed_;  // inputs of listed baselines
