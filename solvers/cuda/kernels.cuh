@@ -23,7 +23,7 @@ enum class Mark : std::uint8_t {
   as_stored   ///< judge it by every element of A as stored, because its triangles differ
 };
 
-/// Returns whether numbers are wanted that come from the pivots.
+/// Returns whether a number that is computed from the pivots is wanted.
 template <class T>
 bool wants_pivot_numbers(SpdSolution<T> solution) {
   solution.backward_error = solution.rcond = nullptr;
@@ -32,7 +32,8 @@ bool wants_pivot_numbers(SpdSolution<T> solution) {
   return wanted;
 }
 
-/// Returns whether launch_spd_solve() takes batches with sizes of that shape. The host gathers all others by size.
+/// Returns whether launch_spd_solve() takes batches of this shape in which systems have sizes. In all other batches
+/// with sizes, the host gathers systems of equal size.
 bool takes_sizes(const SpdShape& shape, const SpdOptions& options);
 
 /// Returns whether launch_gauss_jordan_x() takes the batch and computes all numbers that are wanted.
@@ -64,9 +65,9 @@ cudaError_t launch_agree_on_rcond(std::int64_t count, const SpdSolution<T>& solu
 /// The systems that a launch works on.
 enum class SystemsToDo { all, unsettled };
 
-/// Launch the kernels of a row of the table (solve/table.hpp) that fits the batch. They solve plain systems, with all
-/// wanted numbers. They mark every system: settled, or unsettled for launch_general_ldlt(); the status of an unsettled
-/// system is 0 until then.
+/// Each of these functions launches the kernel of its family for `row`, a row of the table (solve/table.hpp) that fits
+/// the batch. The kernel solves plain systems, with all wanted numbers. It marks every system: settled, or unsettled
+/// for launch_general_ldlt(). The status of an unsettled system is 0 until then.
 template <class T>
 cudaError_t launch_pieces(const SolveRow& row, const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
                           cudaStream_t stream);
@@ -101,8 +102,8 @@ template <class T>
 cudaError_t launch_solve_factored(const SpdFactoredBatch<T>& batch, const SpdSolution<T>& solution,
                                   cudaStream_t stream);
 
-/// Returns whether systems of n rows belong to the wide kernel family. It computes solutions, inverses, determinants
-/// and all numbers by L D L^T, whatever the method is. It needs no marks and handles sizes.
+/// Returns whether systems of n rows belong to the wide kernel family. This family computes solutions, inverses,
+/// determinants and all numbers by L D L^T, whatever the method is. It needs no marks, and takes batches with sizes.
 constexpr bool is_wide(int n) { return n > 64; }
 template <class T>
 cudaError_t launch_wide_ldlt(const SpdBatch<T>& batch, const SpdSolution<T>& solution, cudaStream_t stream);
@@ -127,7 +128,7 @@ template <class T>
 cudaError_t launch_sweep(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks, double resolve_above,
                          cudaStream_t stream);
 
-/// Returns whether launch_sweep() always uses tiles of 8 x 8 for n rows. It also does for 24 < n <= 32 in double
+/// Returns whether launch_sweep() always uses tiles of 8 x 8 for n rows. It also uses tiles for 24 < n <= 32 in double
 /// precision, if errors are checked (`resolve_above`). The check is needed because the errors of tiles grow faster with
 /// the condition number than those of Gauss-Jordan.
 template <class T>
@@ -142,21 +143,21 @@ cudaError_t launch_block_sweep(const SpdBatch<T>& batch, const SpdSolution<T>& s
 cudaError_t launch_lane_sweep(const SpdBatch<float>& batch, const SpdSolution<float>& solution, Mark* marks,
                               double resolve_above, cudaStream_t stream);
 
-/// Judges inverses that are marked `as_stored`: their backward errors. Afterwards their marks say what launch_sweep()
-/// says about all others.
+/// Computes the backward errors of inverses that are marked `as_stored`. Afterwards they are marked settled or
+/// unsettled, by the rule of launch_sweep().
 template <class T>
 cudaError_t launch_judge_stored_inverse(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
                                         double resolve_above, cudaStream_t stream);
 
-/// Stores backward errors and reciprocal condition numbers, if they are not null, of inverses with status 0; all others
-/// get NaN. Afterwards the marks are settled.
+/// Stores backward errors and reciprocal condition numbers of inverses, each if its pointer is not null. Inverses with
+/// a status other than 0 get NaN. Afterwards the marks are settled.
 template <class T>
 cudaError_t launch_judge_inverse(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
                                  SystemsToDo which, cudaStream_t stream);
 
-/// Takes the results of the other kernels, and replaces the answers of systems with pivots below the floor by those of
-/// nearby matrices. The floor is not 0. `workspace` has pivot_repair_bytes() bytes; it is null if the matrices fit into
-/// shared memory.
+/// Replaces the answers of systems with pivots below the floor by the answers of nearby matrices. It is launched after
+/// all other kernels. `pivot_floor` is not 0. `workspace` has pivot_repair_bytes() bytes; it is null if the matrices
+/// fit into shared memory.
 template <class T>
 cudaError_t launch_pivot_repair(const SpdBatch<T>& batch, const SpdSolution<T>& solution, double pivot_floor,
                                 std::byte* workspace, cudaStream_t stream);

@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::size_t alignment = 256;  // of the workspace, and of the arrays in it
 
-/// Data that kernels leave to each other: a mark for each system. For systems of more than 64 rows, the workspace holds
-/// matrices with raised pivots instead, if the device has no room for them.
+/// The workspace of launch_spd_solve(). For up to 64 rows it holds one mark per system, by which a kernel leaves work
+/// to the next. For more rows it holds the matrices of launch_pivot_repair(), if they do not fit into shared memory.
 struct Workspace {
   Workspace(const SpdShape& shape, std::int64_t count, const SpdOptions& options, std::byte* begin) {
     if (is_wide(shape.n)) {
@@ -38,9 +38,9 @@ cudaError_t launch_inverse(const SpdBatch<T>& batch, const SpdSolution<T>& solut
     return status != cudaSuccess || !judged ? status
                                             : launch_judge_inverse(batch, solution, marks, SystemsToDo::all, stream);
   }
-  // With `automatic`, inverses that the sweep answered badly are inverted again. A sweep of doubles in tiles is checked
-  // with `gauss_jordan`, too, because it has no higher precision to compute in. Its errors grow faster with the
-  // condition number than those of Gauss-Jordan.
+  // With `automatic`, inverses that have large backward errors after the sweep are inverted again by L D L^T. With
+  // `gauss_jordan`, this holds for a sweep of doubles in tiles only. It has no higher precision to compute in. Its
+  // errors grow faster with the condition number than those of Gauss-Jordan.
   constexpr bool single = sizeof(T) == sizeof(float);
   constexpr double roundoff = single ? 0x1p-24 : 0x1p-53;
   const bool decides = method == SpdMethod::automatic || (!single && is_swept_in_tiles<T>(batch.shape.n));
@@ -55,7 +55,7 @@ cudaError_t launch_inverse(const SpdBatch<T>& batch, const SpdSolution<T>& solut
   return status;
 }
 
-/// Returns the batch as the table sees it.
+/// Returns the request by which a row of the table (solve/table.hpp) is chosen.
 template <class T>
 SolveRequest request_of(const SpdBatch<T>& batch, const SpdSolution<T>& solution) {
   const SpdShape& shape = batch.shape;
@@ -98,7 +98,7 @@ cudaError_t launch_ldlt(const SpdBatch<T>& batch, const SpdSolution<T>& solution
   return launch_general_ldlt(batch, solution, marks, SystemsToDo::unsettled, stream);
 }
 
-/// Computes only the reciprocal condition numbers, and the status of systems that have none.
+/// Computes only the reciprocal condition numbers and the statuses, by L D L^T.
 template <class T>
 cudaError_t launch_rcond(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks, cudaStream_t stream) {
   SpdBatch<T> matrices = batch;

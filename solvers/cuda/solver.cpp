@@ -212,8 +212,8 @@ class CudaSpdSolver final : public SpdSolver {
     if (needed(count) <= capacity_) return count;
     std::size_t free_bytes = 0, total_bytes = 0;
     check(cudaMemGetInfo(&free_bytes, &total_bytes));
-    // memory_ is given back before it grows, so its bytes count as free. Another plan may do the same at the same time,
-    // and an eighth of the memory each stays free.
+    // memory_ is given back before it grows, so its bytes count as free. A plan takes up to three eighths of the free
+    // memory, because another plan may grow at the same time. A quarter then stays free.
     const std::size_t usable = std::max(capacity_, (free_bytes + capacity_) / 8 * 3);
     std::int64_t piece = 1, too_many = count + 1;  // at least one system, even if there is no memory for it
     while (too_many - piece > 1) {

@@ -1,5 +1,5 @@
 // Shared parts of this room's GPU kernels: arguments, exact powers of two, reductions over the lanes of a system, and
-// launches. Private to solvers/*.cu. One file, because every kernel needs nearly all of it.
+// launches. Private to solvers/cuda. This is one file, because every kernel needs nearly all of it.
 //
 // G neighbouring lanes share a system, which is padded with identity rows to N x N, N = 8, 16, 32 or 64. Rows are dealt
 // out in turn: lane l owns the rows G u + l, u = 0 .. N/G - 1. This keeps all lanes busy until the end of an
@@ -34,7 +34,7 @@ struct Arguments {
   const T* b;
   SpdSolution<T> to;  ///< x_stride is in numbers, never `tight`
   std::int64_t count, a_step, b_step;
-  unsigned tasks;  ///< spans of systems; a warp takes, or looks through, one span at a time
+  unsigned tasks;  ///< number of tasks; a task is a span of systems, which one warp works on
   int n, nrhs;
   Storage storage;
   bool inverse;
@@ -59,7 +59,7 @@ struct Strided {
   __device__ __forceinline__ const T* operator()(int s) const { return first + s * step; }
 };
 
-/// Returns the rows of a system; negative if its size is out of range.
+/// Returns the number of rows of a system; negative if its size is out of range.
 template <class T>
 __device__ __forceinline__ int rows_of(const Arguments<T>& args, std::int64_t system) {
   if (args.sizes == nullptr) return args.n;
@@ -145,9 +145,9 @@ __device__ __forceinline__ void now(T (&values)[Rows][Columns]) {
     for (int column = 0; column < Columns; ++column) now(values[row][column]);
 }
 
-/// Runs `body` in a loop with one turn, where the compiler does not know the number of turns. It therefore does not mix
-/// instructions across the loop. In long unrolled code, mixing would postpone much arithmetic, with operands in
-/// registers that do not exist. `once` is 1.
+/// Runs `body` in a loop with one turn, where the compiler does not know the number of turns. The compiler therefore
+/// does not move instructions into the loop or out of it. In long unrolled code, mixing would postpone much arithmetic,
+/// and keep more operands than there are registers. `once` is 1.
 template <class Body>
 __device__ __forceinline__ void apart(int& once, Body&& body) {
 #pragma unroll 1
@@ -164,8 +164,8 @@ __device__ __forceinline__ void apart_elsewhere(int once, Body&& body) {
 }
 
 /// Returns 1/v, correctly rounded if v and 1/v are normal numbers. It computes what __frcp_rn and __drcp_rn do, without
-/// their branch for other numbers, because the call there costs registers. Pivots of scaled systems are normal; any
-/// other value means failure.
+/// their branch for other numbers. That branch calls a function, which costs registers. Pivots of scaled systems are
+/// normal; any other value means failure.
 __device__ __forceinline__ float reciprocal(float v) {
   float y;
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(v));
@@ -201,8 +201,8 @@ __device__ T scale(T v, int e) {
   return v * power_of_two<T>(half) * power_of_two<T>(e - half);
 }
 
-/// Returns the normal exponent that brings v next to 1. Single precision input needs no exponent: its norms and their
-/// products stay in the range of double.
+/// Returns the exponent e, limited to exponents of normal numbers, for which v 2^e is next to 1. Single precision input
+/// needs no exponent: its norms and their products stay in the range of double.
 template <class T>
 __device__ int normalizing_exponent(T v) {
   if constexpr (sizeof(T) == sizeof(float))
@@ -217,8 +217,8 @@ __device__ __forceinline__ bool is_far(T v, int window) {
   return abs(v) > power_of_two<T>(window) || (abs(v) < power_of_two<T>(-window) && v != 0);
 }
 
-/// Returns zero if a positive number is near 1: between 2^-31 and 2^33, or between 2^-128 and 2^128 in double
-/// precision.
+/// Returns zero if v is near 1: between 2^-31 and 2^33, or between 2^-128 and 2^128 in double precision. Any other v
+/// gives a nonzero value, also a negative v.
 __device__ __forceinline__ unsigned far_bits(float v) {
   return ((static_cast<unsigned>(__float_as_int(v)) + (32U << 23)) ^ 0x40000000U) & 0xe0000000U;
 }
@@ -253,7 +253,7 @@ __device__ __forceinline__ Halves halved(double v) {
 
 /// A residual b - sum_j a_j x_j of numbers of type T, in twice their precision. In double precision, products of 21-bit
 /// halves add up without rounding, if a and x are at most 2 in magnitude and the residual is below 2^9. The remaining
-/// products are 2^-21 times as large, and so are their roundings.
+/// products, and their roundings, are smaller by a factor of 2^-21.
 template <class T>
 struct Residual;
 template <>
@@ -298,7 +298,8 @@ __device__ inline unsigned differing_bits(double a, double b) {
   return static_cast<unsigned>((__double2hiint(a) ^ __double2hiint(b)) | (__double2loint(a) ^ __double2loint(b)));
 }
 
-/// The disjunction, sum or maximum over the `Width` neighbouring lanes that share a system. The whole warp calls.
+/// Returns the disjunction of the values of the `Width` neighbouring lanes that share a system. sum_of_group(),
+/// max_of_group() and min_of_group() return their sum, maximum and minimum. The whole warp calls.
 template <int Width>
 __device__ bool any_of_group(bool value) {
   const unsigned lane = threadIdx.x % warp_lanes;
@@ -312,7 +313,7 @@ __device__ V sum_of_group(V value) {
   for (int step = Width / 2; step > 0; step /= 2) value += __shfl_xor_sync(whole_warp, value, step);
   return value;
 }
-/// Adds up one sum for each share of each lane of the system.
+/// Returns the sum of `of_share` over all shares of all lanes of the system.
 template <class L, class V>
 __device__ __forceinline__ V sum_of_shares(const V (&of_share)[L::shares]) {
   constexpr int shares = L::shares;
@@ -350,20 +351,22 @@ __device__ __forceinline__ T sum_for_each(int lane, T (&p)[Width]) {
   return p[0];
 }
 
-/// Returns the first system of a task with `systems` systems. The last task ends with the batch, so some systems are
-/// solved twice, with equal results. It is computed again for each use, because matrices occupy the registers.
+/// Returns the first system of a task with `systems` systems. The last task consists of the last systems of the batch.
+/// It may solve some of them a second time, with equal results. The number is computed again for each use, because
+/// matrices occupy the registers.
 template <int systems, class T>
 __device__ __forceinline__ std::int64_t first_of_task(const Arguments<T>& args, unsigned task) {
   return min(std::int64_t{static_cast<unsigned>(fresh(static_cast<int>(task)))} * systems, args.count - systems);
 }
-/// Returns system `s` of a task; places beyond the end of the batch repeat the last system. It is computed again for
-/// each use, because matrices occupy the registers.
+/// Returns system `s` of a task; places beyond the end of the batch repeat the last system. The number is computed
+/// again for each use, because matrices occupy the registers.
 template <int systems, class T>
 __device__ __forceinline__ std::int64_t system_of_task(const Arguments<T>& args, unsigned task, int s) {
   return min(std::int64_t{static_cast<unsigned>(fresh(static_cast<int>(task)))} * systems + s, args.count - 1);
 }
 
-/// Returns the lane's position in its group. It is computed again for each use, because matrices occupy the registers.
+/// Returns the lane's position in its group. The position is computed again for each use, because matrices occupy the
+/// registers.
 template <class L>
 __device__ __forceinline__ int own_lane() {
   return fresh(threadIdx.x) % L::lanes;
@@ -385,7 +388,8 @@ __device__ __forceinline__ void let_next_kernel_begin() {
 __device__ __forceinline__ void wait_for_kernel_before() {
   NV_IF_TARGET(NV_PROVIDES_SM_90, (asm volatile("griddepcontrol.wait;" ::: "memory");))
 }
-/// Returns whether kernels can be launched ahead, because all code of this build waits.
+/// Returns whether kernels can be launched ahead: only code for compute capability 9.0 and later waits in
+/// wait_for_kernel_before(), and all code of this build must wait.
 constexpr bool code_can_wait() {
   for (const int architecture : {__CUDA_ARCH_LIST__})
     if (architecture < 900) return false;
@@ -417,7 +421,8 @@ template <class T>
 bool lies_in_pieces(const T* first, std::int64_t step) {
   return reinterpret_cast<std::uintptr_t>(first) % 16 == 0 && step * sizeof(T) % 16 == 0;
 }
-/// Return whether the matrices begin at multiples of 16 bytes, and whether they also fill their padded size.
+/// Returns whether the matrices begin at multiples of 16 bytes. in_whole_pieces() returns whether they also fill their
+/// padded size.
 template <class T>
 bool lies_in_pieces(const SpdBatch<T>& batch) {
   return lies_in_pieces(batch.a, batch.a_step());
@@ -440,8 +445,8 @@ Arguments<T> arguments_of(const SpdBatch<T>& batch, const SpdSolution<T>& soluti
   return arguments;
 }
 
-/// Launches a kernel that takes `systems` systems at a time. A block is one warp, which strides over the spans of the
-/// batch. Use `max_blocks` for kernels that stride.
+/// Launches a kernel that takes `systems` systems at a time. A block is one warp. If there are more tasks than
+/// `max_blocks`, the kernel must stride over the tasks.
 template <class A>
 cudaError_t launch(Kernel<A> kernel, int systems, A arguments, cudaStream_t stream, unsigned max_blocks = 1 << 15,
                    std::size_t shared_bytes = 0, Begin begin = Begin::after) {

@@ -5,11 +5,11 @@
 //     l_j = v_j / d_k,  a_ji -= l_j v_i,  b_j -= l_j b_k        j >= i > k: n^3/6 multiply-adds
 //
 // A shuffle passes the pivot to all lanes, which is the shortest way from one step to the next. The column goes through
-// shared memory. A 16-byte broadcast from there feeds as many multiply-adds per element as a lane has rows. Column k +
-// 1 is finished and published before the rest of step k. One barrier per step therefore suffices, and its wait is
-// hidden.
+// shared memory. Each element of a 16-byte broadcast from there feeds one multiply-add per row of a lane. Column k + 1
+// is finished and published before the rest of step k. One barrier per step therefore suffices, and its wait is hidden.
 //
-// Afterwards a[u][i] is l below the diagonal and 0 above it. The diagonal has the pivots, if wanted, or zeros.
+// Afterwards a[u][i] is l below the diagonal and 0 above it. The diagonal has the pivots with `general`, and zeros
+// otherwise.
 #pragma once
 
 #include "solvers/cuda/common/tile.cuh"
@@ -41,8 +41,8 @@ struct PivotsInMemory {
     if (lane == owner) pivots[L::lanes * slot + owner] = pivot;
   }
 };
-/// Keeps only the signs of d, for all rows in every lane. The right-hand side is multiplied by 1 / d at once. For
-/// double precision, where reciprocals would occupy registers that are needed.
+/// Keeps only the signs of d, for all rows in every lane. The right-hand side is multiplied by 1 / d at once. Kernels
+/// in double precision use this, because reciprocals would occupy registers that they need.
 struct SignsOfPivots {
   int& signs;  // negative: a pivot was negative
   template <int slot>
@@ -84,7 +84,7 @@ __device__ __forceinline__ void eliminate(Elimination<T, L, Rhs, Pivots>& e, int
   for (int u = slot; u < L::rows; ++u) l[u] = e.a[u][at] * inverse;
   if (e.lane <= owner) l[slot] = 0;
   T kept = general && e.lane == owner ? e.pivot : l[slot];
-  if (general) now(kept);  // so that the compiler does not keep other lanes' pivots for what is computed from it
+  if (general) now(kept);  // so that pivots of other lanes are not kept in registers
   T pivot_b = 0;
   if constexpr (!std::is_same_v<Rhs, NoRhs>) pivot_b = shuffle(e.b[slot], owner, G);
 #pragma unroll
@@ -213,7 +213,8 @@ __device__ __forceinline__ void factor(int group, int lane, Memory& memory, T (&
 }
 
 /// Multiplies C columns b by L^-1. Without `general`, factor() has left zeros on and above the diagonal. Neither zeros
-/// nor -L are prepared here: the compiler would prepare them for all columns ahead, and keep both versions.
+/// nor -L are prepared here. The compiler would prepare them for all columns of L ahead, and keep two versions of L in
+/// registers.
 template <class L, bool general, int C, class T>
 __device__ __forceinline__ void substitute_forward(int lane, const T (&a)[L::rows][L::size], T (&b)[C][L::rows],
                                                    int once) {
@@ -241,9 +242,9 @@ __device__ __forceinline__ void substitute_forward(int lane, const T (&a)[L::row
 /// column of L, but the lanes hold rows; they exchange them through shared memory. (A lane could keep its column by
 /// updating its row above the diagonal. That column would differ by rounding, which pivots near zero amplify.)
 ///
-/// If a lane has the shares of two lanes, `shares` slots correspond to one slot of twice as many lanes. Sums over the
-/// slots below are computed for all of them before the first is solved. Such a sum does not include the parts that
-/// these slots take from each other.
+/// If a lane has the shares of two lanes, `shares` slots correspond to one slot of twice as many lanes. The sums over
+/// the slots below are computed for all `shares` slots before the first of these is solved. The sums do not include the
+/// products between these slots.
 template <class L, bool Apart, bool general, int C, class T, class Memory>
 __device__ __forceinline__ void substitute_back(int group, int lane, Memory& memory, const T (&a)[L::rows][L::size],
                                                 T (&y)[C][L::rows], int once) {
@@ -259,7 +260,7 @@ __device__ __forceinline__ void substitute_back(int group, int lane, Memory& mem
     else
       body();
   };
-  // Subtracts from the columns of slot s what the slots from `below` on contribute.
+  // Subtracts the sums over the rows of the slots `below` and later from slot s of y.
   const auto subtract_sums = [&]<int s, int below>() __attribute__((always_inline)) {
     unrolled<G / width>([&](auto part) __attribute__((always_inline)) {
       constexpr int first = width * part;
@@ -297,7 +298,7 @@ __device__ __forceinline__ void substitute_back(int group, int lane, Memory& mem
       });
     });
   };
-  // Subtracts the rows of slot s from what is left of slot `to`.
+  // Subtracts the products with the rows of slot s from slot `to` of y.
   const auto subtract_rows = [&]<int s, int to>() __attribute__((always_inline)) {
     unrolled<G / block>([&](auto part) __attribute__((always_inline)) {
       constexpr int first = G - block * (part + 1);
@@ -354,7 +355,7 @@ __device__ __forceinline__ bool are_answers(const T (&x)[R], const T (&inverse)[
 }
 
 /// Returns whether the lane's part of x is finite and all pivots are positive, by the signs of all pivots. If a
-/// reciprocal is not finite, x is not finite either. A pivot is infinite only after one that is not positive.
+/// reciprocal is not finite, x is not finite either. A pivot is infinite only after a pivot that is not positive.
 template <class T, int R>
 __device__ __forceinline__ bool are_answers(const T (&x)[R], int signs) {
   T zero = 0;

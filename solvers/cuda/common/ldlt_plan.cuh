@@ -7,8 +7,8 @@ namespace smallbatch {
 
 namespace {
 
-/// Plan of the kernels that take all systems. They use as many lanes as the kernels of plain systems, because the order
-/// of sums decides the last bits.
+/// Plan of the kernels that take all systems. Their number of lanes is that of the kernels of plain systems, because
+/// the order of sums decides the last bits.
 template <class T, int N>
 struct LdltPlan {
   static constexpr bool single = sizeof(T) == sizeof(float);

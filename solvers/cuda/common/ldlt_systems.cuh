@@ -22,7 +22,7 @@ __device__ __forceinline__ int scale_rhs(const Arguments<T>& args, std::int64_t 
   constexpr int lowest = -4 * Traits<T>::exponent_bias;
   int top = lowest;
 #pragma unroll
-  for (int u = 0; u < L::rows; ++u) now(b[u]);  // so that nothing is prepared before it is needed
+  for (int u = 0; u < L::rows; ++u) now(b[u]);  // so that the compiler computes nothing from b ahead
 #pragma unroll
   for (int u = 0; u < L::rows; ++u)
     if (b[u] != 0) top = max(top, exponent_of(b[u]) + scaling_exponent(args, system, L::lanes * u + lane, far));
@@ -46,14 +46,14 @@ Arguments<T> of_marked(Arguments<T> arguments) {
 template <class T, class L>
 struct GeneralMemory {
   TileMemory<T, L> tile;
-  int count, next;                    ///< systems of the span to be solved; the first that is not yet solved
-  std::uint16_t found[longest_span];  ///< indices of those systems in the span, if only some are to be solved
+  int count, next;  ///< number of systems of the span to be solved, and index of the first that is not yet solved
+  std::uint16_t found[longest_span];  ///< indices in the span of the systems to be solved, if args.marked
   std::int64_t systems[L::systems];   ///< the current systems, one for each group of lanes
-  int rows[L::systems];               ///< their rows
+  int rows[L::systems];               ///< numbers of rows of the current systems
   int used;                           ///< groups with a system; the others repeat the last system
-  std::int32_t states[L::systems];    ///< their statuses, as far as known
-  bool far[L::systems];               ///< whether they are scaled; not in registers while these hold a matrix
-  bool underflows[L::systems];        ///< whether a solution has underflowed
+  std::int32_t states[L::systems];    ///< statuses of the current systems, if already known
+  bool far[L::systems];         ///< whether the current systems are scaled; here, because matrices occupy the registers
+  bool underflows[L::systems];  ///< whether a solution has underflowed
 };
 
 /// Returns whether the group's system is its own, and not a repeated one.
@@ -164,7 +164,8 @@ __device__ __forceinline__ void stage_column(const Arguments<T>& args, GeneralMe
 }
 
 /// Loads the lower triangle of D A D, and finds the status of the input. D is the identity unless the system is far
-/// from 1, which is returned. With `whole_blocks`, the diagonal blocks are complete. The whole warp calls.
+/// from 1. Returns whether it is far. With `whole_blocks`, the diagonal blocks of `a` get both triangles. The whole
+/// warp calls.
 template <class T, class L, bool whole_blocks = false>
 __device__ __forceinline__ bool load_scaled(const Arguments<T>& args, GeneralMemory<T, L>& memory,
                                             T (&a)[L::rows][L::size]) {
@@ -187,8 +188,8 @@ __device__ __forceinline__ bool load_scaled(const Arguments<T>& args, GeneralMem
   return far;
 }
 
-/// Loads the staged right-hand side, scaled to 2^t D b if any system of the warp is scaled. Returns whether that is so.
-/// The whole warp calls.
+/// Loads the staged right-hand side. If any system of the warp needs scaling, all its lanes scale to 2^t D b. Returns
+/// whether they do. The whole warp calls.
 template <class T, class L>
 __device__ __forceinline__ bool take_rhs(const Arguments<T>& args, GeneralMemory<T, L>& memory, bool far,
                                          T (&b)[L::rows], int& t) {
@@ -205,7 +206,7 @@ __device__ __forceinline__ bool take_rhs(const Arguments<T>& args, GeneralMemory
   return scaled;
 }
 
-/// Keeps d in the memory of the right-hand sides to come. Its address is computed again for each use.
+/// Keeps d in shared memory that right-hand sides use later. The address is computed again for each use.
 template <class T, class L>
 struct PivotsInPlaceOfRhs {
   GeneralMemory<T, L>& memory;
@@ -218,8 +219,8 @@ struct PivotsInPlaceOfRhs {
   }
 };
 
-/// Factors the matrix and stores the numbers that come from the pivots. Returns the first bad pivot. The whole warp
-/// calls.
+/// Factors the matrix and stores the numbers that are computed from the pivots. Returns the first bad pivot. The whole
+/// warp calls.
 template <bool general, class T, class L>
 __device__ __forceinline__ int factor_and_tell(Arguments<T>& args, GeneralMemory<T, L>& memory,
                                                T (&a)[L::rows][L::size], T (&inverse)[L::rows]) {

@@ -1,4 +1,5 @@
-// Spans of systems; a warp solves those that earlier kernels have marked, mostly none. Private to solvers/cuda.
+// Spans of systems. A warp looks through a span, and solves the systems that earlier kernels have marked; mostly there
+// are none. Private to solvers/cuda.
 #pragma once
 
 #include "solvers/cuda/common/device.cuh"
@@ -19,8 +20,8 @@ Arguments<T> in_spans(Arguments<T> arguments) {
   return arguments;
 }
 
-/// Returns whether the span of a task has work: if systems are marked, a mark that is not `settled`. Each lane reads 16
-/// marks once; most such launches end with this. The whole warp calls.
+/// Returns whether the span of a task has work. A launch with args.marked has work where a mark is not `settled`. Each
+/// lane reads 16 marks at once. Most launches with args.marked find no work, and end here. The whole warp calls.
 template <class T>
 __device__ __forceinline__ bool has_work(const Arguments<T>& args, unsigned task) {
   constexpr int of_lane = longest_span / warp_lanes;

@@ -23,7 +23,7 @@ struct PivotNumbers {
     mantissas *= __hiloint2double((__double2hiint(wide) & 0xfffff) | 0x3ff00000, __double2loint(wide));
     exponents += exponent_of(wide) - 2 * exponent;
   }
-  /// Adds the pivots that another lane would have.
+  /// Adds the numbers `other`, which were gathered over other pivots of the system.
   __device__ __forceinline__ void add(const PivotNumbers& other) {
     smallest = min(smallest, other.smallest);
     mantissas *= other.mantissas;

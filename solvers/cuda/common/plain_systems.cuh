@@ -12,8 +12,8 @@ namespace smallbatch {
 
 namespace {
 
-/// Layout of plain systems. Shares: sums are added in the order of `Shares` times more lanes, as in other kernels. With
-/// two shares, lane l has the rows, and their results, of both l and l + Lanes.
+/// Layout of plain systems. Sums are added in the order of a kernel with `Shares` times as many lanes. With two shares,
+/// lane l has the rows of lanes l and l + Lanes of that kernel, and a separate sum for each.
 template <class T, int N, int Lanes, int Shares = 1>
 struct PlainLayout : Tile<T, N, Lanes, false> {
   static constexpr int shares = Shares;
@@ -23,7 +23,7 @@ struct PlainLayout : Tile<T, N, Lanes, false> {
   static constexpr int row_pitch = (keyed ? pieces_per_row : pieces_per_row | 1) * piece;
   // Rows of neighbouring systems that are read together lie in different banks, and so do their columns.
   static constexpr int apart = lanes == 8 && piece == 4 ? 2 : 4;  // pieces beyond a whole line
-  static constexpr int skew = lanes == 4 ? 4 / piece : 0;         // pieces, for every other system
+  static constexpr int skew = lanes == 4 ? 4 / piece : 0;         // in pieces, after every second system
   static constexpr int system_pieces = keyed ? N * pieces_per_row : (N * row_pitch / piece - apart + 7) / 8 * 8 + apart;
   static constexpr int begin(int system) { return (system * system_pieces + (keyed ? 0 : system / 2 * skew)) * piece; }
   static constexpr int numbers = begin(systems);
@@ -78,8 +78,8 @@ __device__ __forceinline__ void load_kept(const T* matrix, int group, int lane, 
   });
 }
 
-/// Visits the elements of the lane's columns on and above the diagonal. It calls visit(u, row, value) for element (row,
-/// G u + lane), which equals a[u][row] by symmetry.
+/// Visits the elements of the lane's columns on and above the diagonal. Calls visit(u, row, value) for element (row, G
+/// u + lane), which equals a[u][row] by symmetry.
 template <class T, class L, class Matrix, class Visit>
 __device__ __forceinline__ void visit_kept(Matrix* matrix, int group, int lane, Visit&& visit) {
   if constexpr (L::keyed) {
@@ -113,7 +113,7 @@ __device__ __forceinline__ void mirror_kept(T* matrix, int group, int lane, cons
   });
 }
 
-/// Fills the diagonal blocks above the diagonal, from the lower triangle in shared memory.
+/// Fills the part of the diagonal blocks of `a` above the diagonal, from the lower triangle in shared memory.
 template <class T, class L>
 __device__ __forceinline__ void mirror_blocks(const T* matrix, int group, int lane, T (&a)[L::rows][L::size]) {
   constexpr int G = L::lanes;

@@ -1,5 +1,5 @@
 // The exact status of a system, decided from its input in global memory by the lanes that share it. Only few systems
-// need it. Private to solvers/*.cu.
+// need it. Private to solvers/cuda.
 #pragma once
 
 #include "solvers/cuda/common/device.cuh"
@@ -46,8 +46,8 @@ __device__ std::int32_t inspect(const Arguments<T>& args, std::int64_t system, i
   return bad ? info_matrix_not_finite : asymmetric ? info_matrix_not_symmetric : bad_rhs ? info_rhs_not_finite : 0;
 }
 
-/// Returns the first pivot of the lane's system, counted from 1, that is not positive and finite; 0 if there is none.
-/// Reciprocals of the pivots may be given instead. The whole warp calls.
+/// Returns the number, counted from 1, of the first pivot of the lane's system that is not positive and finite. Returns
+/// 0 if there is none. Reciprocals of the pivots may be given instead. The whole warp calls.
 template <class T, class L>
 __device__ __forceinline__ int first_bad_pivot(int lane, const T (&pivots)[L::rows]) {
   int first = INT32_MAX;
@@ -59,8 +59,8 @@ __device__ __forceinline__ int first_bad_pivot(int lane, const T (&pivots)[L::ro
   return first == INT32_MAX ? 0 : first;
 }
 
-/// Returns why a system without a usable answer failed. The bad pivot (0: none) counts only if the input is finite. The
-/// status `otherwise`, which is that of the answer, counts only if the pivots are good. The whole warp calls.
+/// Returns why a system without a usable answer failed. A number in the input that is not finite comes first, then
+/// `first_bad_pivot` (0: none). If neither explains the failure, the status is `otherwise`. The whole warp calls.
 template <int Lanes, class T>
 __device__ std::int32_t explain_failure(const Arguments<T>& args, std::int64_t system, int first_bad_pivot, int lane,
                                         std::int32_t otherwise = info_result_not_finite) {
@@ -87,9 +87,9 @@ __device__ __forceinline__ int scaling_exponent(const Arguments<T>& args, std::i
   return diagonal > 0 ? -(exponent_of(diagonal) >> 1) : 0;
 }
 
-/// Multiplies y_u by 2^exponent(u); each y_u is a row of the lane's solution. Returns whether this loses more than a
-/// few roundings because T has no numbers that small. The lane's rows go through shared memory at `place`, L::lanes
-/// numbers apart, because the matrix occupies the registers. The whole warp calls.
+/// Multiplies y_u by 2^exponent(u); each y_u is a row of the lane's solution. Returns whether underflow changes the
+/// solution by more than a few roundings. The lane's rows go through shared memory at `place`, L::lanes numbers apart,
+/// because the matrix occupies the registers. The whole warp calls.
 template <class T, class L, class Exponent>
 __device__ __forceinline__ bool rescale(T (&y)[L::rows], T* place, Exponent&& exponent) {
 #pragma unroll

@@ -1,6 +1,6 @@
-// Backward errors from data in global memory. Every stored element of A counts as it is; dense storage has both
-// triangles. This is slow, and is used for the few systems with triangles that differ by rounding, and for repaired
-// systems. Private to solvers/*.cu.
+// Backward errors from data in global memory. Every element of A is used as it is stored; in dense storage, these are
+// the elements of both triangles. This is slow. It is used for the few systems with triangles that differ by rounding,
+// and for repaired systems. Private to solvers/cuda.
 #pragma once
 
 #include "solvers/cuda/common/status.cuh"
@@ -15,8 +15,8 @@ struct StoredJudgement {
   int exponent;
 };
 
-/// Judges right-hand sides first .. end - 1, or the whole inverse, by the lanes that share the system. The whole warp
-/// calls.
+/// Judges the solutions of right-hand sides first .. end - 1, or the whole inverse. The lanes that share the system
+/// divide the work. The whole warp calls.
 template <int Lanes, class T>
 __device__ StoredJudgement judge_as_stored(const Arguments<T>& args, std::int64_t system, int lane, int first,
                                            int end) {

@@ -1,5 +1,6 @@
-// The layout of plain systems in shared memory that keeps matrices as they are stored in global memory. They are
-// packed, or dense with rows that are not a whole number of 16-byte pieces, at any address. Private to solvers/cuda.
+// The layout of plain systems in shared memory that keeps matrices as they are stored in global memory. Matrices are
+// packed, or dense with rows that are not a whole number of 16-byte pieces. They may lie at any address. Private to
+// solvers/cuda.
 //
 // A matrix is one contiguous run of numbers, copied in the 16-byte pieces that it lies in. Its first number has the
 // same distance from the beginning of a piece in shared memory and in global memory.
@@ -45,9 +46,9 @@ __device__ __forceinline__ int beyond_piece(const T* place) {
   return static_cast<int>(reinterpret_cast<std::uintptr_t>(place) % 16 / sizeof(T));
 }
 
-/// Returns the numbers from one system to the next in shared memory. They are whole pieces, enough for `numbers`
-/// numbers wherever the first of them lies in its piece. The step is chosen so that lanes meet as many banks as
-/// possible when they read a column of their rows, or along a row.
+/// Returns the distance from one system to the next in shared memory, in numbers. It is a whole number of pieces, and
+/// leaves room for `numbers` numbers wherever the first number lies in its piece. The step is chosen so that lanes meet
+/// as many banks as possible when they read a column of their rows, or along a row.
 template <class T>
 int stored_step(const SpdBatch<T>& batch, int lanes, int numbers) {
   constexpr int piece = 16 / sizeof(T), banks = 32 / (sizeof(T) / 4);
@@ -93,8 +94,8 @@ __device__ __forceinline__ void copy_as_stored(const Arguments<T>& args, Source&
 }
 
 /// Starts to copy exactly the numbers first .. end - 1 of each of the warp's systems. Number e of system s goes to
-/// memory + s args.kept_step + e - first + `to`. The distance of the matrix from the beginning of a piece is added. The
-/// batch begins with a piece; first and `to` are multiples of pieces.
+/// memory + s args.kept_step + e - first + `to` + beyond_piece(source(s)). The batch begins with a piece. `first` and
+/// `to` are multiples of a piece.
 template <class T, class L, class Source>
 __device__ __forceinline__ void copy_run(const Arguments<T>& args, Source&& source, int first, int end, int to,
                                          T* memory) {
@@ -114,8 +115,8 @@ __device__ __forceinline__ void copy_run(const Arguments<T>& args, Source&& sour
   }
 }
 
-/// Initializes `arrivals` to count the bytes of bulk copies that `Copies` lanes start at a time. The caller then
-/// synchronizes all lanes.
+/// Initializes `arrivals`, which counts the bytes of bulk copies that `Copies` lanes start at a time. The caller must
+/// synchronize all lanes afterwards.
 template <int Copies>
 __device__ __forceinline__ void expect_bulk_copies(std::uint64_t& arrivals) {
   const auto counted = static_cast<unsigned>(__cvta_generic_to_shared(&arrivals));
@@ -181,13 +182,13 @@ __device__ __forceinline__ void copy_run_in_bulk(const Arguments<T>& args, Sourc
   if (e < stop) copy_async<1>(memory + s * args.kept_step + to + e, last - skipped + first + e);
 }
 
-/// Returns the numbers from one row to the next if rows are an odd number of 16-byte pieces apart.
+/// Returns the distance from one row to the next, in numbers, if rows are an odd number of 16-byte pieces apart.
 template <class T>
 constexpr int apart_pitch(int n) {
   constexpr int piece = 16 / sizeof(T);
   return (n / piece | 1) * piece;
 }
-/// Returns the numbers from one system to the next: whole lines of banks, plus as many numbers as a system has lanes.
+/// Returns the distance from one system to the next, in numbers: whole lines of banks, plus `lanes` numbers.
 template <class T>
 constexpr int apart_step(int n, int rows, int lanes) {
   constexpr int banks = 128 / sizeof(T);
@@ -217,7 +218,8 @@ __device__ __forceinline__ void copy_rows_apart(int n, int pitch, int step, Sour
   }
 }
 
-/// Writes rows of the identity. Row r begins at identity + L::width - r; `shift` moves all of them further on.
+/// Writes rows of the identity. Row r begins at identity + L::width - r. With `shift`, every 1 lies `shift` numbers
+/// further on.
 template <class T, class L>
 __device__ __forceinline__ void make_identity(T* identity, int shift = 0) {
   for (int e = static_cast<int>(threadIdx.x); e < 2 * L::width; e += warp_lanes)

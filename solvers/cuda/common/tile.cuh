@@ -1,13 +1,14 @@
 // The layout of systems in a warp for L D L^T, Gauss-Jordan and the sweep. The lower triangle is in registers; both
-// triangles are staged in shared memory on the way in and out. Private to solvers/*.cu.
+// triangles are staged in shared memory on the way in and out. Private to solvers/cuda.
 //
-// Lane l has row G u + l of the lower triangle in the registers a[u][0 .. G (u + 1) - 1]. Elements above the diagonal
-// in the G x G blocks may be anything, because nothing that counts is computed from them. (Gauss-Jordan is the
+// Lane l has row G u + l of the lower triangle in the registers a[u][0 .. G (u + 1) - 1]. The elements above the
+// diagonal in the G x G diagonal blocks may have any values, because no result depends on them. (Gauss-Jordan is the
 // exception.)
 //
-// In shared memory, rows follow each other without gaps, in pieces of 16 bytes. Eight pieces span all banks: a line.
-// The place of a piece within its line is its number, exclusive-or a key of row and system. Lanes that read a column,
-// one row each, then meet every bank once. So do lanes that read along a row of their systems.
+// In shared memory, rows follow each other without gaps, in pieces of 16 bytes. Eight pieces are a line, which spans
+// all banks. The place of a piece within its line is its number, exclusive-or a key of row and system. Lanes that read
+// a column, one row each, then meet every bank once. Lanes that read along a row of their systems meet every bank once,
+// too.
 #pragma once
 
 #include "solvers/cuda/common/status.cuh"
@@ -16,13 +17,12 @@ namespace smallbatch {
 
 namespace {
 
-/// Shape of lower triangles in a warp. Split: there is room for only three quarters of the rows; the first quarter is
-/// copied after the last has been read.
+/// Shape of lower triangles in a warp. With `Split`, shared memory has room for only three quarters of the rows. The
+/// first quarter is copied after the last quarter has been read.
 template <class T, int N, int Lanes, bool Split>
 struct Tile : Dealt<T, N, Lanes> {
   using Dealt<T, N, Lanes>::lanes, Dealt<T, N, Lanes>::piece, Dealt<T, N, Lanes>::rows;
-  static constexpr int shares = 1;  // lanes of other kernels that one lane stands for; sums are added in the order of
-                                    // lanes * shares lanes
+  static constexpr int shares = 1;       // sums are added in the order of lanes * shares lanes
   static constexpr int quarter = N / 4;  // rows
   static constexpr bool split = Split;
   static constexpr int staged_rows = split ? 3 * quarter : N;
@@ -47,8 +47,8 @@ struct Tile : Dealt<T, N, Lanes> {
     constexpr int per_line = pieces_per_row < 8 ? 8 / pieces_per_row : 1;  // rows in a line
     return (place % per_line * pieces_per_row ^ p ^ place / per_line) & 7;
   }
-  /// Returns a key for the system. Systems that are read together then differ in bits that key() leaves alone, bit 0 of
-  /// the system's number first.
+  /// Returns a key for the system. Systems that are read together then differ in bits that key() leaves alone. Bit 0 of
+  /// the system's number gets the first of these bits.
   static constexpr int system_key(int system) {
     constexpr int first = pieces_per_row >= 8 ? 2 : pieces_per_row == 4 ? 1 : 0;
     return (system & 1) << first | (system >> 1 & 1) << (first + 2) % 3 | (system >> 2 & 1) << (first + 1) % 3;
@@ -60,7 +60,8 @@ template <class T, class L>
 struct alignas(16) TileMemory {
   T matrix[L::systems][L::staged_numbers];
   T rhs[L::systems * L::column_pitch];
-  // Pivot columns of the current step and the next. Places in front of a column are for rows that are done.
+  // Pivot columns of the current step and the next. Lanes also store rows that are done; these numbers land in front of
+  // a column.
   union {
     T column[2][L::lanes + L::systems * L::column_pitch];
     typename Residual<T>::Factor x[L::systems][L::size + 2];  // answers to be judged
@@ -121,7 +122,8 @@ __device__ inline int packed_row(int e) {
   return static_cast<int>((root - 0.99F) * 0.5F);
 }
 
-/// Writes identity rows as padding of the rows first_row .. end_row - 1. The copies do not touch the padding.
+/// Writes rows of the identity to the rows first_row .. end_row - 1. Copies of the matrix then replace all numbers
+/// except the padding.
 template <class T, class L>
 __device__ void fill_padding(const Arguments<T>& args, TileMemory<T, L>& memory, int first_row = 0,
                              int end_row = L::size) {
@@ -141,8 +143,7 @@ struct WholeSize {
 };
 
 /// Starts to copy rows first_row .. end_row - 1 of the warp's systems, 16 bytes at a time. The address of the warp's
-/// system s in global memory is source(s). The number of its rows and columns that count is size(s); the others become
-/// zeros.
+/// system s in global memory is source(s). It has size(s) rows and columns; the rows and columns beyond become zeros.
 template <int first_row, int end_row, class T, class L, class Source, class Size = WholeSize<L>>
 __device__ __forceinline__ void stage_matrix(Source&& source, T (&matrix)[L::systems][L::staged_numbers],
                                              Size&& size = {}) {
@@ -160,8 +161,7 @@ __device__ __forceinline__ void stage_matrix(Source&& source, T (&matrix)[L::sys
   for (int s = 0; s < L::systems; s += at_once) {
     if constexpr (!strided) from = source(s + sub) + own * P;
     const int n = size(s + sub);
-    const int rows = n - own / per_row, count = max(0, min(P, n - own % per_row * P));  // how many of the lane's rows
-                                                                                        // and numbers are copied
+    const int rows = n - own / per_row, count = max(0, min(P, n - own % per_row * P));  // rows and numbers to be copied
 #pragma unroll
     for (int q = first_row * per_row; q < end_row * per_row; q += warp_lanes) {
       const int place = L::place(q / per_row);
@@ -248,7 +248,7 @@ __device__ __forceinline__ void load_rows(const T* matrix, int group, int lane, 
   });
 }
 
-/// Visits the elements of the lane's columns on and above the diagonal, in rows first_row .. end_row - 1. It calls
+/// Visits the elements of the lane's columns on and above the diagonal, in rows first_row .. end_row - 1. Calls
 /// visit(u, row, value) for element (row, G u + lane), which equals a[u][row] by symmetry.
 template <int first_row, int end_row, class T, class L, class Matrix, class Visit>
 __device__ __forceinline__ void visit_columns(Matrix* matrix, int group, int lane, Visit&& visit) {
@@ -263,8 +263,8 @@ __device__ __forceinline__ void visit_columns(Matrix* matrix, int group, int lan
   });
 }
 
-/// Distance of packed lower triangles in shared memory. With this distance, the lanes of a warp that read from
-/// neighbouring rows meet every bank once, because triangular numbers differ by all smaller numbers.
+/// Numbers of a packed lower triangle. packed_pitch is the distance of packed triangles in shared memory. With this
+/// distance, the lanes of a warp that read from neighbouring rows meet every bank once.
 template <class L>
 inline constexpr int packed_numbers = L::size*(L::size + 1) / 2;
 template <class L>
@@ -325,7 +325,7 @@ __device__ __forceinline__ void store_negative(T* matrix, int group, int lane, c
       *reinterpret_cast<Vector<T, P>*>(first_line + (key ^ L::key(place, p)) * P + L::line(place, p) * 8 * P) = out;
     });
   });
-  __syncwarp();  // what the rows have written above the diagonal is replaced
+  __syncwarp();  // the numbers that the rows have written above the diagonal are replaced next
   T* const first_column = matrix + L::line(0, lane / P) * 8 * P + lane % P;
   const int column_key = L::key(0, lane / P) ^ L::system_key(group);
   unrolled<end_row - first_row>([&](auto index) __attribute__((always_inline)) {
@@ -357,8 +357,8 @@ __device__ __forceinline__ void scale_rows(const Arguments<T>& args, std::int64_
     const int row = L::lanes * u + lane, exponent = scaling_exponent(args, system, row, far) - shift;
     power[u] = power_of_two<T>(row < args.n ? max(exponent, 1 - Traits<T>::exponent_bias) : 0);
   }
-  // Each loop has one turn or none, and covers a few columns of a large matrix. A single branch around all would move
-  // all registers.
+  // Each loop has one turn or none, and covers a few columns of a large matrix. A single branch around all columns
+  // would move all registers.
   const int turns = __any_sync(whole_warp, far) ? 1 : 0;
   constexpr int columns = L::size > 32 ? 8 : L::size;
   unrolled<L::size / columns>([&](auto index) __attribute__((always_inline)) {

@@ -1,4 +1,4 @@
-// Backward errors and the numbers of pivots, from lower triangles in registers. Private to solvers/*.cu.
+// Backward errors, and the numbers that are computed from pivots. Private to solvers/cuda.
 #pragma once
 
 #include "solvers/cuda/common/pivot_numbers.cuh"
@@ -9,7 +9,7 @@ namespace smallbatch {
 namespace {
 
 /// Returns v 2^-896 in double precision. The bits of v move three places to the right, and the sign stays. `shift` is
-/// 2^29, but the compiler does not know. A v that is not finite gives some number.
+/// 2^29, but the compiler does not know. If v is not finite, the result is meaningless.
 __device__ __forceinline__ double scaled_down(float v, int shift) {
   unsigned long long bits;
   asm("mul.wide.s32 %0, %1, %2;" : "=l"(bits) : "r"(__float_as_int(v)), "r"(shift));
@@ -17,11 +17,11 @@ __device__ __forceinline__ double scaled_down(float v, int shift) {
 }
 
 /// Backward error ||b - A x||_1 / (||A||_1 ||x||_1) of the lane's current system. The residual has twice the precision
-/// of T's numbers. The values x[u] and b[u] belong to row G u + lane; its elements may be added in any order. The whole
-/// warp calls.
+/// of T's numbers. The values x[u] and b[u] belong to row G u + lane. The elements of this row may be added in any
+/// order. The whole warp calls.
 ///
-/// Mixed: in every fourth slot, floats are converted to double by integer instructions. With conversions alone, the
-/// kernel would wait for the unit that does them.
+/// With `Mixed`, integer instructions convert floats to double in every fourth slot. With conversion instructions
+/// alone, the kernel would wait for the unit that executes them.
 template <class T, class L, bool Mixed = false>
 struct Judgement {
   using Factor = typename Residual<T>::Factor;
@@ -75,8 +75,8 @@ struct Judgement {
     }
   }
 
-  /// Gives each lane the residuals of its own rows, through `places`. Needed if slot u was given row(u, lane) instead
-  /// of row G u + lane.
+  /// Gives each lane the residuals of its own rows, through `places`. This is needed if slot u has got row(u, lane)
+  /// instead of row G u + lane.
   template <class Row>
   __device__ __forceinline__ void take_own_rows(int lane, Row&& row, double* places) {
     __syncwarp();  // x has been read
@@ -153,8 +153,8 @@ __device__ __forceinline__ void packed_row_part(const T* own, int lane, int firs
   });
 }
 
-/// Returns the backward error for matrices that are complete in shared memory. The loop is not unrolled, because the
-/// elimination alone fills the instruction cache.
+/// Returns the backward error of systems with both triangles in shared memory, and stores ||A||_1 in `norm_a`. The loop
+/// is not unrolled, because the elimination alone fills the instruction cache.
 template <class T, class L>
 __device__ __forceinline__ double judge_kept(int n, int group, int lane, const T* matrix,
                                              typename Residual<T>::Factor* places, const T (&x)[L::rows],
@@ -178,9 +178,10 @@ __device__ __forceinline__ double judge_kept(int n, int group, int lane, const T
   return judgement.result(n, lane, norm_a);
 }
 
-/// Returns what judge_kept() returns, to the bit. The matrix has N rows, is symmetric to the bit, and is no longer in
-/// shared memory. The matrix is read again from the second-level cache, row by row; the pieces of a row are dealt out
-/// to the lanes. A lane thus has columns, which are rows by symmetry. The matrix and b are in global memory.
+/// Returns the backward error with the same bits as judge_kept(), for a matrix that is no longer in shared memory. The
+/// matrix and b are in global memory. The matrix has N rows and is symmetric to the bit. It is read again from the
+/// second-level cache, row by row; the pieces of a row are dealt out to the lanes. A lane thus has columns, which are
+/// rows by symmetry.
 template <class T, class L>
 __device__ __forceinline__ double judge_read_again(int lane, const T* matrix, const T* b,
                                                    typename Residual<T>::Factor* places, const T (&x)[L::rows],
@@ -214,10 +215,11 @@ __device__ __forceinline__ double judge_read_again(int lane, const T* matrix, co
   return judgement.result(N, lane, norm_a);
 }
 
-/// Returns the bits of judge_kept() for a matrix of n rows that lies in shared memory as it is stored. The matrix is
-/// symmetric to the bit. It is read by columns, which are rows by symmetry. With Late > 0, only the first N - Late rows
-/// lie there. The first Late of these are Gap numbers behind the others. For the last Late rows, `triangle` is the
-/// packed lower triangle. `AtOnce` is the number of columns at a time.
+/// Returns the backward error with the same bits as judge_kept(), for a matrix of n rows in shared memory as it is
+/// stored. The matrix is symmetric to the bit. It is read by columns, which are rows by symmetry. With Late > 0, only
+/// the first L::width - Late rows are there. Rows 0 .. Late - 1 lie Gap numbers behind the rest of these rows.
+/// `triangle` is the packed lower triangle of the last Late rows and columns. `AtOnce` is the number of columns at a
+/// time.
 template <class T, class L, int Late, int Gap, int AtOnce>
 __device__ __forceinline__ double judge_stored_rows(int n, int lane, const T* rows, const T* triangle,
                                                     typename Residual<T>::Factor* places, const T (&x)[L::rows],
@@ -275,8 +277,8 @@ __device__ __forceinline__ double judge_stored_rows(int n, int lane, const T* ro
   return judgement.result(n, lane, norm_a);
 }
 
-/// Returns the bits of judge_kept() for systems of n rows that lie in shared memory as they are stored; the largest has
-/// `all_n` rows.
+/// Returns the backward error with the same bits as judge_kept(), for a system of n rows in shared memory as it is
+/// stored. The largest system of the warp has `all_n` rows.
 template <class T, class L>
 __device__ __forceinline__ double judge_stored(int n, int all_n, bool dense, int lane, const StoredRows<T>& rows,
                                                const T* identity, typename Residual<T>::Factor* places,
@@ -311,7 +313,8 @@ __device__ __forceinline__ double judge_stored(int n, int all_n, bool dense, int
   return judgement.result(n, lane, norm_a);
 }
 
-/// Stores the numbers that come from the pivots of the lane's system; no pivot was raised. The whole warp calls.
+/// Stores the numbers that are computed from the pivots of the lane's system; no pivot was raised. The whole warp
+/// calls.
 template <class T, class L>
 __device__ __forceinline__ void store_pivots(const Arguments<T>& args, std::int64_t system, int rows, bool mine,
                                              int lane, bool far, const T (&pivots)[L::rows]) {

@@ -2,8 +2,8 @@
 // lie in device memory, packed by rows. Systems lie in the lanes as in solve/general.cu, and the arithmetic is the
 // same.
 //
-// Memory holds the factors of A as given, without scaling. Systems far from 1 are scaled by powers of two. The
-// factorization scales by the diagonal of A, the solution by D.
+// Device memory holds the factors of A itself, without scaling. In registers, systems far from 1 are scaled by powers
+// of two. The factorization takes these powers from the diagonal of A, the solution from D.
 #include <limits>
 
 #include "solvers/cuda/common/ldlt_systems.cuh"
@@ -17,8 +17,8 @@ namespace {
 template <class T>
 struct FactoredArguments : Arguments<T> {
   const std::int32_t* factors_info;
-  int numbers;   ///< of the factors of one system
-  bool whole;    ///< numbers may be copied in pieces of 16 bytes
+  int numbers;   ///< numbers in the factors of one system
+  bool whole;    ///< factors may be copied in pieces of 16 bytes
   int zero = 0;  ///< sums with it are computed again, so that the compiler does not keep them while A is in registers
 };
 
@@ -49,7 +49,7 @@ __device__ __forceinline__ void store_scaled_back(const Arguments<T>& args, std:
 }
 
 /// Factors systems; the factors go to args.to.x. Each task has a block. In a loop over tasks, the compiler would keep
-/// in registers what it could compute again.
+/// values in registers that it could compute again.
 template <class T, int N>
 __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps) factor_kernel(FactoredArguments<T> args) {
   using L = typename LdltPlan<T, N>::General;
@@ -104,7 +104,7 @@ __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps) fac
     }
   }
   settle<T, L>(args, memory, bad, bad_pivot);
-  __syncwarp();  // the statuses are stored, and so are the factors that failed systems leave
+  __syncwarp();  // the statuses are stored, and so are the unusable factors of failed systems: NaN replaces them
   if (is_own(memory) && args.to.info[own_system(memory)] != 0) {
     T* const to = args.to.x + own_system(memory) * args.to.x_stride;
 #pragma unroll 1
@@ -112,7 +112,7 @@ __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps) fac
   }
 }
 
-/// Starts to copy the packed factors of the systems as they lie.
+/// Starts to copy the packed factors of the systems to shared memory, in the same layout.
 template <class T, class L>
 __device__ __forceinline__ void stage_factors(const FactoredArguments<T>& args, GeneralMemory<T, L>& memory) {
   const auto source = [&](int s) { return args.a + memory.systems[s] * args.a_step; };

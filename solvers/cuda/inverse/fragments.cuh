@@ -2,8 +2,8 @@
 // to solvers/cuda.
 //
 // Lane l has row l / 4 of a tile, and columns 2 (l % 4) and 2 (l % 4) + 1. The instruction mma.m8n8k4 leaves a product
-// in this layout. It takes four columns of the left factor and four rows of the right factor, in any order that both
-// share. With the even columns first and then the odd columns, a tile is a left factor as it is. It is also the
+// in this layout. It takes four columns of the left factor and four rows of the right factor, in any order that is the
+// same for both. With the even columns first and then the odd columns, a tile is a left factor as it is. It is also the
 // transpose of a right factor. A product a b^T therefore needs no exchange between lanes.
 #pragma once
 
@@ -22,7 +22,7 @@ struct alignas(16) Fragment {
   double value[2];
 };
 
-/// Return the lane's row of a tile, and its first column.
+/// Returns the lane's row of a tile. fragment_column() returns the first of the lane's two columns.
 __device__ __forceinline__ int fragment_row() { return static_cast<int>(threadIdx.x) / 4; }
 __device__ __forceinline__ int fragment_column() { return static_cast<int>(threadIdx.x) % 4 * 2; }
 
@@ -39,7 +39,8 @@ __device__ __forceinline__ void multiply_add(const Fragment& a, const Fragment& 
   for (int h = 0; h < 2; ++h) multiply_add(a.value[h], b.value[h], c);
 }
 
-/// Adds a0 b^T to c0, and a1 b^T to c1. If one instruction does both, it takes no longer than the instruction for one.
+/// Adds a0 b^T to c0, and a1 b^T to c1. If one instruction does both, it takes no longer than the instruction for one
+/// product.
 __device__ __forceinline__ void multiply_add(const Fragment& a0, const Fragment& a1, const Fragment& b, Fragment& c0,
                                              Fragment& c1) {
   NV_IF_ELSE_TARGET(
@@ -75,7 +76,7 @@ __device__ __forceinline__ int place_in_tile(int row, int column) {
   return (row / 2 * 8 + ((row ^ row / 2) & 1) * 4 + (pair ^ row / 4 * 2)) * 2 + column % 2;
 }
 
-/// Return the tile in shared memory, or its transpose.
+/// Returns a tile that lies in shared memory. load_transposed() returns its transpose.
 __device__ __forceinline__ Fragment load_fragment(const double* tile) {
   return *reinterpret_cast<const Fragment*>(tile + place_in_tile(fragment_row(), fragment_column()));
 }

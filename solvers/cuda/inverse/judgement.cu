@@ -8,7 +8,8 @@ namespace smallbatch {
 
 namespace {
 
-/// Calls work(system) for the `wanted` systems of the batch. A warp takes one span of systems at a time.
+/// Calls work(system) for the systems of the batch for which wanted(system) is true. A warp takes one span of systems
+/// at a time.
 template <class T, class Wanted, class Work>
 __device__ __forceinline__ void for_each_wanted(const Arguments<T>& args, Wanted&& wanted, Work&& work) {
   __shared__ unsigned all_wanted[warp_lanes];  // in shared memory, because the work occupies the registers
@@ -71,7 +72,7 @@ __device__ __forceinline__ bool triangles_differ(const Arguments<T>& args, std::
   return __any_sync(whole_warp, bits != 0);
 }
 
-/// Judges an inverse of a matrix with differing triangles: every element of A counts as it is stored. The whole warp
+/// Judges an inverse of a matrix with differing triangles: every element of A is used as it is stored. The whole warp
 /// calls.
 template <class T>
 __device__ __forceinline__ void judge_stored_inverse(const Arguments<T>& args, std::int64_t system) {
@@ -82,7 +83,7 @@ __device__ __forceinline__ void judge_stored_inverse(const Arguments<T>& args, s
   args.marks[system] = mark_of(args, error);
 }
 
-/// Judges inverses as they are stored: all, or those that are marked unsettled.
+/// Judges inverses in global memory: all, or those that are marked unsettled.
 template <class T, int B>
 __global__ void __launch_bounds__(warp_lanes, 8) judge_inverse_kernel(Arguments<T> args) {
   __shared__ InverseMemory<B> memory;
@@ -106,7 +107,7 @@ __global__ void __launch_bounds__(warp_lanes, 8) judge_inverse_kernel(Arguments<
   });
 }
 
-/// Judges the few inverses that are left because the triangles of A differ.
+/// Judges the few inverses that the sweep has not judged, because the triangles of A differ.
 template <class T>
 __global__ void __launch_bounds__(warp_lanes) judge_stored_inverse_kernel(Arguments<T> args) {
   const auto wanted = [&](std::int64_t system) { return args.marks[system] == Mark::as_stored; };

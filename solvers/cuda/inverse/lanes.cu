@@ -22,7 +22,8 @@ struct alignas(16) Memory {
   float matrix[warp_lanes * N * N], inverse[warp_lanes * N * N];
 };
 
-/// Return the place of a system's first piece, and the place of piece p given that of the first.
+/// Returns the place of a system's first piece. place() returns the place of piece p, given the place of the first
+/// piece.
 __device__ __forceinline__ int first_place(int system) { return system * (N * N) + (system & 7) * P; }
 __device__ __forceinline__ int place(int first, int p) { return (first ^ (p & 7) * P) + (p & 8) * P; }
 
@@ -41,7 +42,7 @@ __device__ __forceinline__ void visit_pieces(std::int64_t step, int systems, Vis
   }
 }
 
-/// Returns how many systems a task has.
+/// Returns how many systems the task has that begins with system `first`.
 __device__ __forceinline__ int systems_of(const Arguments<float>& args, std::int64_t first) {
   return static_cast<int>(min(args.count - first, std::int64_t{warp_lanes}));
 }

@@ -1,5 +1,5 @@
-// Inverses by L D L^T, for systems that the sweep has inverted badly, or for all. The inverse is A^-1 = U D^-1 U^T with
-// U = L^-T.
+// Inverses by L D L^T, for all systems, or for those that the sweep has marked unsettled. The inverse is A^-1 = U D^-1
+// U^T with U = L^-T.
 #include "solvers/cuda/common/ldlt_systems.cuh"
 #include "solvers/cuda/kernels.cuh"
 
@@ -56,7 +56,7 @@ __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps) ldl
 #pragma unroll
         for (int u = 0; u < L::rows; ++u) b[0][u] = L::lanes * u + own_lane<L>() == column ? T(1) : T(0);
         substitute_back<L, true, false>(own_group<L>(), own_lane<L>(), memory.tile, a, b, args.once);
-        // U of the matrix as given, not as scaled, with 1 / d in place of its unit diagonal.
+        // Stores a column of U for A itself, not for the scaled matrix. Its diagonal has 1 / d in place of ones.
 #pragma unroll
         for (int u = 0; u < L::rows; ++u) {
           const int row = L::lanes * u + own_lane<L>();

@@ -2,10 +2,10 @@
 // operator", 1979), and their judgement. Other sizes are in inverse/tiles.cu; up to 8 rows in single precision are in
 // inverse/lanes.cu.
 //
-// The lower triangle is swept in the registers of a few lanes. The result takes the place of A in shared memory. It is
-// stored in whole rows, with both triangles from one, and judged on the tensor cores. For the judgement, A is read a
-// second time, from the cache. With 16 rows in single precision, A has stayed beside its inverse instead. One file,
-// because all of these sizes have the same kernel.
+// The lower triangle is swept in the registers of a few lanes. The inverse replaces A in shared memory, with both
+// triangles copied from the swept triangle. It is stored from there in whole rows, and judged on the tensor cores. For
+// the judgement, A is read a second time, from the cache. With 16 rows in single precision, A stays in shared memory
+// beside its inverse instead. This is one file, because all of these sizes have the same kernel.
 #include "core/gpu_plans.cuh"
 #include "solvers/cuda/common/tile_judgement.cuh"
 #include "solvers/cuda/inverse/sweep.cuh"
@@ -129,7 +129,8 @@ __device__ __forceinline__ void store_number_by_number(const Arguments<T>& args,
     x[e] = solved ? staged<L>(inverse, s, e / n, e % n) : not_a_number<T>();
 }
 
-/// Returns the largest sum of a row of A, or of its inverse, in double precision. The whole warp calls.
+/// Returns the largest sum of magnitudes in a row of `matrix`, A or its inverse, in double precision. The whole warp
+/// calls.
 template <class L>
 __device__ double largest_row(int n, const float* matrix, int s) {
   double largest = 0;
@@ -143,8 +144,8 @@ __device__ double largest_row(int n, const float* matrix, int s) {
   return max_of_group<warp_lanes>(largest);
 }
 
-/// Returns the norms of one inverse in single precision, and stores the inverse on the way. Each lane has sums of some
-/// rows; afterwards all lanes have the largest sums. The whole warp calls.
+/// Returns the norms of one inverse in single precision, and stores the inverse on the way. Each lane computes sums of
+/// some rows. At the end all lanes have the largest sums. The whole warp calls.
 template <class L>
 __device__ __forceinline__ InverseNorms store_and_judge(const Arguments<float>& args, float* x, bool in_pairs,
                                                         const float* matrix, const float* inverse, int s) {
@@ -221,7 +222,7 @@ __device__ __forceinline__ InverseNorms store_and_judge(const Arguments<float>& 
   norms.inverse = largest_sum(sums);
   if (!(norms.matrix < infinity<double>())) norms.matrix = largest_row<L>(args.n, matrix, s);
   if (!(norms.inverse < infinity<double>())) norms.inverse = largest_row<L>(args.n, inverse, s);
-  int high = 0;  // upper half of the largest sum: enough digits
+  int high = 0;  // upper half of the largest sum, which has enough digits
 #pragma unroll
   for (int i = 0; i < B; ++i) high = max(high, __double2hiint(sum_of_row(residual[i])) & 0x7fffffff);
   high = static_cast<int>(__reduce_max_sync(whole_warp, static_cast<unsigned>(high)));
@@ -268,7 +269,7 @@ __device__ __forceinline__ void judge_inverses(const Arguments<T>& args, unsigne
   const int line = L::line(row, column / P) * 8 * P + column % P, key = L::key(row, column / P);
 #pragma unroll 1
   for (int first = 0; first < L::systems; first += together) {
-    // Norms of system s as seen by a quarter of the lanes, one lane for each row of a tile.
+    // Where the norms of system s are exchanged. For each row of a tile, one lane stores its norms.
     const auto norms_of = [&](int s) { return reinterpret_cast<InverseNorms*>(memory.tile.matrix[s]) + row; };
 #pragma unroll(B == 1 ? together : 1)
     for (int t = 0; t < together; ++t) {

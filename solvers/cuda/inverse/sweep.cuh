@@ -14,8 +14,8 @@ namespace {
 ///
 /// A turn of the loop has G steps, which sweep the first G rows. These rows then become the last rows, each still in
 /// its lane. All turns therefore have the same code. After N / G turns the rows are where they began. Until a row is
-/// swept, its elements above the diagonal in its G x G block are not used. The sweep creates its elements in the other
-/// columns. The pivots of the lane's system go to shared memory.
+/// swept, its elements above the diagonal in its G x G block are not used. The sweep of a row creates its elements in
+/// the columns behind this block. The pivots of the lane's system go to shared memory.
 template <class T, class L>
 __device__ __forceinline__ void sweep(int group, int lane, TileMemory<T, L>& memory, T (&a)[L::rows][L::size],
                                       T* pivots, int once) {
@@ -26,7 +26,7 @@ __device__ __forceinline__ void sweep(int group, int lane, TileMemory<T, L>& mem
   T pivot = shuffle(a[0][0], 0, G);
 #pragma unroll 1
   for (int first = 0; first < N; first += G) {
-    T swept[N];  // the rows that follow behind the last, from column G on
+    T swept[N];  // the swept rows, which move behind the last row; columns from G on
     const auto step = [&](auto index) __attribute__((always_inline)) {
       constexpr int t = index, next = t + 1;
       const T inverse = reciprocal(pivot);

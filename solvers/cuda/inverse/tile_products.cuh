@@ -4,8 +4,8 @@
 // The residual R = X A - I is computed on the tensor cores, in twice the precision of the numbers. (R is the transpose
 // of A X - I, because both matrices are symmetric.) Rows of X are left factors; rows of A are transposes of right
 // factors. For floats, products in double precision are exact. For doubles, products of 21-bit halves add up without
-// rounding, as in Residual<double>; three such products make one. One file, because all ways of reading A and X feed
-// the same products.
+// rounding, as in Residual<double>. Three products of halves replace one product. This is one file, because all ways of
+// reading A and X feed the same products.
 #pragma once
 
 #include "solvers/cuda/common/status.cuh"
@@ -30,8 +30,8 @@ struct alignas(16) HalvedMemory : InverseMemory<B> {
   double residual[B][warp_lanes];               // the lane's part of each row's sum of |X A - I|
 };
 
-/// Keeps the compiler from moving later loads before this point, and from keeping loaded numbers in registers that do
-/// not exist. The whole warp calls.
+/// Keeps the compiler from moving later loads before this point, and from keeping more loaded numbers than there are
+/// registers. The whole warp calls.
 __device__ __forceinline__ void no_loads_ahead() { __syncwarp(); }
 
 constexpr int tile_index(int i, int j) { return i * (i + 1) / 2 + j; }
@@ -76,7 +76,7 @@ __device__ __forceinline__ Vector<T, 2> read_pair(const Arguments<T>& args, cons
   }
 }
 
-/// Calls work(how) with the constant `how` for reading A. Reads two numbers at a time only if `Paired`.
+/// Calls work(how) with the constant `how`, the best way to read A. Reading::pairs is used only if `Paired`.
 template <bool Whole, bool Paired = true, class T, class Work>
 __device__ __forceinline__ auto with_reading(const Arguments<T>& args, Work&& work) {
   if constexpr (Whole) {
@@ -153,7 +153,8 @@ struct InverseNorms {
   double residual = 0, matrix = 0, inverse = 0;
 };
 
-/// Return tile (i, j) of a symmetric matrix, and of X, with the lower triangle of tiles in shared memory.
+/// Returns tile (i, j) of a symmetric matrix with the lower triangle of tiles in shared memory. load_tile() returns
+/// tile (i, j) of X.
 template <int B>
 __device__ __forceinline__ Fragment load_lower(const double (&tiles)[B * (B + 1) / 2][tile_numbers], int i, int j) {
   return i >= j ? load_fragment(tiles[tile_index(i, j)]) : load_transposed(tiles[tile_index(j, i)]);
@@ -338,8 +339,8 @@ __device__ __forceinline__ InverseNorms row_norms(const Arguments<T>& args, std:
   return norms;
 }
 
-/// Returns the norms of row_norms() for whole tiles of doubles. X is scaled and halved in shared memory once, for all
-/// rows of A. Rows of A are loaded one row ahead. The exponents are in shared memory, too. The whole warp calls.
+/// Returns the same norms as row_norms(), for whole tiles of doubles. X is scaled and halved in shared memory once, for
+/// all rows of A. Rows of A are loaded one row ahead. The exponents are in shared memory, too. The whole warp calls.
 template <int B>
 __device__ __forceinline__ InverseNorms row_norms_by_halves(const Arguments<double>& args, std::int64_t system,
                                                             HalvedMemory<B>& memory, const int& a_exponent,
@@ -462,14 +463,14 @@ __device__ __forceinline__ InverseNorms norms_of(const Arguments<T>& args, std::
       args, system, [&](int i, int j) __attribute__((always_inline)) { return load_tile<B>(memory, i, j); }, factors));
 }
 
-/// Returns the work that is left for an inverse with this backward error.
+/// Returns the mark of a solved system with this backward error of its inverse.
 template <class T>
 __device__ Mark mark_of(const Arguments<T>& args, T error) {
   return args.resolve_above >= 0 && !(error <= args.resolve_above) ? Mark::unsettled : Mark::settled;
 }
 
-/// Stores the numbers that come from an inverse (NaN if the system failed), and its mark. The sweep does not decide
-/// whether a pivot is positive if L D L^T can be asked. One lane calls.
+/// Stores the backward error and rcond of an inverse (NaN if the system failed), and its mark. With args.resolve_above,
+/// a system with a bad pivot is marked unsettled, and L D L^T decides whether it fails. One lane calls.
 template <class T>
 __device__ __forceinline__ void tell(const Arguments<T>& args, std::int64_t system, std::int32_t status, bool differs,
                                      const InverseNorms& norms, const Factors& factors) {
@@ -485,7 +486,7 @@ __device__ __forceinline__ void tell(const Arguments<T>& args, std::int64_t syst
                                                                : Mark::settled;
 }
 
-/// Returns whether a number is wanted that comes from norms_of().
+/// Returns whether the norms of the inverses are needed.
 template <class T>
 __device__ __forceinline__ bool is_judged(const Arguments<T>& args) {
   return args.to.backward_error != nullptr || args.to.rcond != nullptr || args.resolve_above >= 0;

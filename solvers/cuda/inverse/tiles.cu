@@ -15,7 +15,7 @@ namespace smallbatch {
 
 namespace {
 
-/// Scales the tiles to D a D, with the powers in shared memory as D.
+/// Scales the tiles to D a D. `powers` is the diagonal of D, in shared memory.
 template <int B>
 __device__ __forceinline__ void scale_tiles(Fragment (&a)[B][B], const double* powers) {
   const int row = fragment_row(), column = fragment_column();
@@ -86,8 +86,9 @@ inline constexpr bool is_read_by_twos = B < 8 || (sizeof(T) == sizeof(float) && 
 
 template <class T, int B, bool Whole>
 __global__ void __launch_bounds__(warp_lanes, resident_warps<B, Whole>) block_sweep_kernel(Arguments<T> args) {
-  constexpr bool scaled = sizeof(T) == sizeof(double);             // for floats, the range of double suffices
-  constexpr bool by_halves = scaled && Whole && B >= 4 && B <= 6;  // if the halves fit, and A before them
+  constexpr bool scaled = sizeof(T) == sizeof(double);  // for floats, the range of double suffices
+  // Shared memory must have room for the halves, and for A before them.
+  constexpr bool by_halves = scaled && Whole && B >= 4 && B <= 6;
   __shared__ std::conditional_t<by_halves, HalvedMemory<B>, InverseMemory<B>> memory;
   __shared__ int a_exponent, x_exponent;  // exponents of the factors for A and X; in shared memory, because the
                                           // matrices occupy the registers
@@ -148,7 +149,8 @@ __global__ void __launch_bounds__(warp_lanes, resident_warps<B, Whole>) block_sw
       }
     __syncwarp();  // the pivots and the tiles are complete
 
-    // In tiles on the diagonal, both triangles also come from one, so that the inverse is exactly symmetric.
+    // In tiles on the diagonal, the lower triangle is copied to the upper triangle, so that the inverse is exactly
+    // symmetric.
 #pragma unroll
     for (int i = 0; i < B; ++i) {
       const Fragment mirrored = load_transposed(memory.tiles[tile_index(i, i)]);

@@ -11,7 +11,8 @@
 //
 // Errors of D^-1, and thus of P_i D^-1, would grow with the condition number of D itself. One step of refinement with
 // the residuals I - D^-1 D and P_i - (P_i D^-1) D removes this growth. Matrices that were floats need no refinement.
-// Either the errors stay below those of rounding A^-1 to float, or the condition number is beyond what A determines.
+// Their errors stay below the error of rounding A^-1 to float, unless A is so ill-conditioned that its numbers do not
+// determine A^-1.
 #pragma once
 
 #include "solvers/cuda/inverse/fragments.cuh"

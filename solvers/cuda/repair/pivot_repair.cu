@@ -1,14 +1,15 @@
-// Repairs matrices that are singular to working precision; SpdOptions::pivot_floor defines the repair. One file,
-// because all of it works on the same matrix in the shared memory of its warp.
+// Repairs matrices that are singular to working precision; SpdOptions::pivot_floor defines the repair. This is one
+// file, because all functions work on the same matrix in the shared memory of a warp.
 //
 // A warp repairs a system after the requested method has stored its answer. It computes in double precision, whatever T
 // is. The matrix lies in shared memory, or in the workspace if it does not fit there (more than 64 rows on compute
 // capability 8.6, 8.9 and 12.0). It is factored with symmetric pivoting. Lane l has every 32nd column from l on. Rows
-// are not moved: they are done or not, and their order is stored. If no pivot is raised, nothing is written except the
-// answers of systems that had failed at a pivot.
+// are not moved. The order in which they are eliminated is stored. If no pivot is raised, the answer stays, unless the
+// requested method had failed at a pivot: then the answer is replaced, too.
 //
-// Each pair of rows has two elements: each row's element in the column of the other. The later row's element becomes L.
-// The earlier row's element, and the diagonal, become the inverse if it is wanted.
+// Two rows i and j have the elements (i, j) and (j, i). The element of the row that is eliminated later becomes an
+// element of L. The element of the earlier row becomes an element of the inverse, if the inverse is wanted. So does the
+// diagonal.
 #include "core/gpu_plans.cuh"
 #include "solvers/cuda/common/pivot_numbers.cuh"
 #include "solvers/cuda/common/stored_judgement.cuh"
@@ -28,11 +29,11 @@ template <int N>
 struct RepairMemory {
   static constexpr int pitch = N + 1;
   double s[N * pitch];
-  double diagonal[N], pivot[N];  // the diagonal of S A S; the k-th pivot in order
+  double diagonal[N], pivot[N];  // diagonal[i]: of S A S; pivot[k]: the k-th pivot in order
   int order[N];                  // row of the k-th pivot
 };
 
-/// Data that a lane keeps about its rows.
+/// Data about the rows that a lane has: rows lane, lane + 32, and so on.
 template <int N>
 struct OwnRows {
   static constexpr int rows = N / warp_lanes;
@@ -79,7 +80,7 @@ __device__ __forceinline__ int take_scaled(const Arguments<T>& args, std::int64_
     if (!(diagonal > 0)) failed = min(failed, row + 1);
     own.half[u] = diagonal > 0 ? -(ilogb(diagonal) >> 1) : 0;
     largest_a = max(largest_a, diagonal);
-    memory.order[row] = own.half[u];  // for all lanes, until the pivots are known
+    memory.order[row] = own.half[u];  // lets all lanes read the exponent, before `order` gets the order
   }
   failed = min_of_group<warp_lanes>(failed);
   if (failed != INT32_MAX) return failed;
@@ -106,8 +107,9 @@ __device__ __forceinline__ int take_scaled(const Arguments<T>& args, std::int64_
 template <int N>
 using RowsLeft = unsigned[OwnRows<N>::rows];
 
-/// Returns the next row in order. Before pivots are raised, only rows with a pivot that is nearly the largest share of
-/// their diagonal element are candidates; afterwards all rows are. Returns -1 if shares are NaN. The whole warp calls.
+/// Returns the next row in order. A row's share is its pivot divided by its diagonal element. Before pivots are raised,
+/// only rows with nearly the largest share are candidates. Afterwards all rows are candidates. Returns -1 if shares are
+/// NaN. The whole warp calls.
 template <int N>
 __device__ __forceinline__ int next_row(const RepairMemory<N>& memory, const RowsLeft<N>& left, double floor,
                                         bool& raising) {
@@ -133,8 +135,8 @@ __device__ __forceinline__ int next_row(const RepairMemory<N>& memory, const Row
   return row;
 }
 
-/// Returns the least pivot of the row that keeps all multipliers and later pivots within the floor. The whole warp
-/// calls.
+/// Returns the least pivot for `row` that keeps the multipliers and the later pivots within the limits that the floor
+/// sets. The whole warp calls.
 template <int N>
 __device__ __forceinline__ double raised_pivot(const RepairMemory<N>& memory, const RowsLeft<N>& left, double floor,
                                                int row) {
@@ -187,9 +189,10 @@ __device__ __forceinline__ void eliminate_row(RepairMemory<N>& memory, OwnRows<N
   __syncwarp();  // the step is complete
 }
 
-/// Factors the nearby matrix. Returns 0, or the row, counted from 1, with a diagonal element that is not positive or
-/// would have to grow by more than is allowed. Stores how many pivots were raised in `repaired`, and by how much in
-/// `perturbation`. The whole warp calls, with the same arguments.
+/// Factors the nearby matrix. Returns 0, or the number, counted from 1, of a row that prevents the repair. Its diagonal
+/// element is not positive, or would have to grow by more than is allowed. `repaired` becomes the number of raised
+/// pivots. `perturbation` becomes the largest increase, relative to the diagonal element. The whole warp calls, with
+/// the same arguments.
 template <class T, int N>
 __device__ int factor_nearby(const Arguments<T>& args, const Repair& repair, std::int64_t system,
                              RepairMemory<N>& memory, OwnRows<N>& own, int& repaired, double& perturbation) {
@@ -260,8 +263,8 @@ __device__ void solve_nearby(int n, const RepairMemory<N>& memory, const OwnRows
   }
 }
 
-/// Computes the inverse Y D^-1 Y^T with L^T Y = I, in the places that L leaves free. For two rows, this place is the
-/// element of the earlier row in the column of the later row.
+/// Computes the inverse Y D^-1 Y^T with L^T Y = I, in the places that L leaves free. These are the diagonal and, in
+/// each row, the columns of later rows.
 template <int N>
 __device__ void invert_nearby(int n, RepairMemory<N>& memory, const OwnRows<N>& own) {
   constexpr int pitch = RepairMemory<N>::pitch, rows = OwnRows<N>::rows;
@@ -276,7 +279,7 @@ __device__ void invert_nearby(int n, RepairMemory<N>& memory, const OwnRows<N>& 
   __syncwarp();  // the places are clear
 #pragma unroll 1
   for (int c = 0; c < n; ++c) {
-    // Column c of Y: L^T y = e_c. Rows after the c-th are 0.
+    // Column c of Y: L^T y = e_c. Rows that come after the c-th in order are 0.
     double y[rows];
 #pragma unroll
     for (int u = 0; u < rows; ++u) y[u] = own.place[u] == c ? 1 : 0;
@@ -304,7 +307,8 @@ __device__ void invert_nearby(int n, RepairMemory<N>& memory, const OwnRows<N>& 
   }
 }
 
-/// Returns element (row, own row u) of the inverse that invert_nearby() has computed.
+/// Returns element (row, j) of the inverse that invert_nearby() has computed; j is the lane's row u. `place` is the
+/// index of the pivot of `row`.
 template <int N>
 __device__ double inverse_element(const RepairMemory<N>& memory, const OwnRows<N>& own, int row, int place, int u) {
   constexpr int pitch = RepairMemory<N>::pitch;
@@ -439,8 +443,8 @@ __device__ void store_failure(const Arguments<T>& args, std::int64_t system, std
   forget_pivots(args, system);
 }
 
-/// Repairs systems. The numbers of a block are in its dynamic shared memory. If `InWorkspace`, they are in the block's
-/// own part of `matrices`, which no other block reads.
+/// Repairs systems. The RepairMemory of a block is in its dynamic shared memory. With `InWorkspace`, it is
+/// matrices[blockIdx.x] instead.
 template <class T, int N, bool InWorkspace>
 __global__ void __launch_bounds__(warp_lanes, 1)
     repair_kernel(Arguments<T> args, double pivot_floor, RepairMemory<N>* matrices) {

@@ -1,15 +1,16 @@
-// Solves plain systems by L D L^T: x and the status alone, or with backward errors, or with all numbers. It takes dense
-// matrices of any size and alignment; solve/pieces.cu takes whole sizes. Private to solvers/cuda.
+// Solves plain systems by L D L^T. The kernels store x and the status, and if wanted also backward errors or all
+// numbers. They take dense matrices of any size and alignment. solve/pieces.cu takes matrices that fill their padded
+// size. Private to solvers/cuda.
 //
-// Each matrix is copied as it is stored (common/stored_systems.cuh), by one bulk copy. For x alone, some sizes have
-// rows that are whole 16-byte pieces. Their rows are copied an odd number of pieces apart, which avoids bank conflicts.
-// For x alone, the next systems are copied into the shared memory that the current ones have left, while the warp
-// works.
+// Each matrix is copied as it is stored (common/stored_systems.cuh), by one bulk copy. If only x is wanted and rows are
+// whole 16-byte pieces, some kernels copy rows an odd number of pieces apart (Rows::pieces). This avoids bank
+// conflicts. If only x is wanted, the next systems are copied while the warp works on the current systems, which are in
+// registers by then.
 //
-// A matrix that is judged stays in shared memory. If that makes room for more warps, the last block on the diagonal is
-// not kept there; its triangle is kept beside the matrix. By symmetry nothing is lost. After the judgement the factors
-// take the matrix's place, and give the norm of A^-1 (solve/kept_factors.cuh). Systems that are not plain are marked
-// for the general kernel (solve/general.cu).
+// A matrix that is judged stays in shared memory. If more warps fit that way, only the packed lower triangle of the
+// last block on the diagonal is kept, beside the matrix. The matrix is symmetric, so no number is lost. After the
+// judgement the factors replace the matrix. The norm of A^-1 is computed from them (solve/kept_factors.cuh). Systems
+// that are not plain are marked for the general kernel (solve/general.cu).
 #pragma once
 
 #include <algorithm>
@@ -27,7 +28,8 @@ namespace smallbatch {
 
 namespace {
 
-/// Rows as they are stored, or rows of N numbers in whole 16-byte pieces, an odd number of pieces apart.
+/// How rows lie in shared memory: as they are stored, or an odd number of 16-byte pieces apart. The second form needs
+/// rows of N numbers that are whole pieces.
 enum class Rows { as_stored, pieces };
 
 /// Keeps d of the lane's rows in registers.
@@ -40,7 +42,7 @@ struct PivotsInRegisters {
   }
 };
 
-/// Shared memory of a warp. `Last` is the number of last rows of which only the packed triangle is kept.
+/// Shared memory of a warp. From the last `Last` rows, only the packed triangle of their diagonal block is kept.
 template <class T, class L, Rows Kind, int Last>
 struct alignas(16) StoredXMemory {
   // The triangle replaces the right-hand side, or follows it if it is larger.
@@ -49,7 +51,8 @@ struct alignas(16) StoredXMemory {
   static constexpr int rhs_pitch = L::column_pitch + (follows ? packed_begin(Last) : 0);
   T identity[L::numbers];  // rows of the identity
   T rhs[L::systems * rhs_pitch];
-  // Pivot columns of the current step and the next. Places in front of a column are for rows that are done.
+  // Pivot columns of the current step and the next. Lanes also store rows that are done; these numbers land in front of
+  // a column.
   union {
     T column[2][L::lanes + L::systems * L::column_pitch];
     typename Residual<T>::Factor x[L::systems][(L::size + 3) / 4 * 4 + 2];  // answers to be judged
@@ -102,7 +105,7 @@ struct StoredWork {
       if (threadIdx.x == 0) expect_bulk_copies<L::systems>(memory.arrivals);
     if constexpr (!pieces)
       make_identity<T, L>(memory.identity);
-    else if constexpr (L::width > N)  // for rows that lanes have beyond the last
+    else if constexpr (L::width > N)  // padding, for lanes with rows beyond the last
       for (int e = static_cast<int>(threadIdx.x); e < L::numbers; e += warp_lanes) memory.identity[e] = 0;
   }
 
@@ -149,7 +152,8 @@ struct StoredWork {
       for (int c = 0; c < L::columns(u); ++c) a[u][c] = from[c];
     }
     if (!dense) return;
-      // Rows of this slot, on and right of the diagonal.
+      // Compares the elements on and right of the diagonal, in rows of this slot, with their mirror images in
+      // registers.
 #pragma unroll
     for (int c = G * u; c < L::columns(u); ++c) {
       if (c >= least_n && c >= n) continue;
@@ -192,7 +196,8 @@ struct StoredWork {
     });
   }
 
-  /// Eliminates. `pivots` becomes 1 / d, or d if everything is wanted.
+  /// Eliminates the lane's system. `pivots` becomes d if everything is wanted. Otherwise `pivots` becomes 1 / d or,
+  /// with Plan::signs, `signs` gets the signs of d.
   __device__ __forceinline__ void eliminate(T (&a)[R][N], T (&b)[R], T (&pivots)[R], int& signs) const {
     const auto run = [&](auto kept) __attribute__((always_inline)) {
       factor<L, Plan::turning, Plan::factor_apart, false>(group(), lane(), memory, a, b, kept, N, args.once);
@@ -244,7 +249,8 @@ struct StoredWork {
 };
 
 /// Solves plain systems, and marks all others: systems that are not symmetric to the bit, have numbers far from 1, or
-/// fail. The last task ends with the batch, so some systems are solved twice, with equal results.
+/// fail. The last task consists of the last systems of the batch. It may solve some of them a second time, with equal
+/// results.
 template <class T, int N, Asked What, Rows Kind>
 __global__ void __launch_bounds__(warp_lanes,
                                   resident_blocks(AsStoredPlan<T, N, What, Kind == Rows::pieces>::warps,
@@ -334,12 +340,13 @@ __global__ void __launch_bounds__(warp_lanes,
 template <class T>
 struct StoredKernel {
   int late, place, gap;
-  int factors;  // numbers of the factors that take a matrix's place
+  int factors;  // size of the factors that replace a matrix, in numbers
   bool pieces;  // rows are whole pieces and lie apart
   Kernel<Arguments<T>> kernel;
 };
 
-/// Returns the numbers of the factors that take a matrix's place.
+/// Returns the size of the factors that replace a matrix in shared memory, in numbers. It is 0 unless everything is
+/// wanted.
 template <class T, class L, Asked What>
 constexpr int kept_numbers() {
   if constexpr (What == Asked::everything)

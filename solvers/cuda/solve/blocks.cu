@@ -1,7 +1,7 @@
 // Solves by A = L D L^T for 32 < n <= 64 in double precision, on tensor cores. A warp keeps the lower triangle of a
 // system in registers as B (B + 1) / 2 blocks of 8 x 8 numbers.
 //
-// One file, because its parts share the layout of blocks in registers and in shared memory.
+// This is one file, because its parts share the layout of blocks in registers and in shared memory.
 //
 // A block lies in registers like an accumulator of mma.m8n8k4: two numbers per lane. Row and column 4 q + i of a block,
 // q = 0, 1, are the instruction's row and column 2 i + q. Lane 4 r + j therefore has the elements (row, j) and (row, 4
@@ -16,8 +16,9 @@
 // - A_IJ -= V_IK L_JK^T
 //
 // All lanes compute the 4 x 4 corners on the diagonal; their reciprocals are the chain of dependences from one column
-// to the next. If registers suffice, the next corners are computed while the rest of a column is finished. A right-hand
-// side is carried along in a row of the diagonal block that is done.
+// to the next. If registers suffice, the next corners are computed while the rest of a column is finished. The first
+// right-hand side is carried along in row 0 of each diagonal block, which is not needed after its first corner is
+// factored.
 //
 // Dense matrices are copied to shared memory by bulk copies, with rows as they are stored, and then loaded into
 // registers.
@@ -45,7 +46,7 @@ struct BlocksPlan {
       row_of(ScalarType::float64, Family::blocks, block_size* B, Full ? Asked::pivots : Asked::x, Arrival::anywhere)
           .warps.here;
   // Whether the next block on the diagonal is factored while a column is finished. This needs free registers, and code
-  // that fits into the instruction cache for that many warps.
+  // that fits into the instruction cache.
   static constexpr bool ahead = B > 5 || Full;
 };
 
@@ -95,7 +96,7 @@ __device__ __forceinline__ double choose(int j, double v0, double v1, double v2,
   return (j & 2) != 0 ? high : low;
 }
 
-/// Returns 1 / v, except for an error in the last place.
+/// Returns 1 / v; the last place may be wrong.
 __device__ __forceinline__ double reciprocal_nearly(double v) {
   double y;
   asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(v));
@@ -143,7 +144,7 @@ struct Multipliers {
   double middle;   ///< -L(row, j) in rows 4 .. 7, 0 in the others
   double high[3];  ///< L(4 + j, 4 + k), 0 if k >= j
 };
-/// Substitutes within four columns.
+/// Replaces v by v L^-T for four columns; each of four lanes has one number of the row v.
 __device__ __forceinline__ void substitute(double& v, const double (&l)[3]) {
 #pragma unroll
   for (int k = 0; k < 3; ++k) v = fma(-shuffle(v, k, 4), l[k], v);
@@ -167,7 +168,7 @@ __device__ __forceinline__ void multipliers_of(int j, const Corner& c, double (&
   l[2] = choose(j, 0, 0, 0, c.l32);
 }
 
-/// Numbers of a vector that a lane has: those of the rows lane and lane + 32.
+/// How many numbers of a vector a lane has. They belong to the rows `lane` and `lane` + 32.
 template <int B>
 inline constexpr int rows_of_lane = (block_size * B + warp_lanes - 1) / warp_lanes;
 
@@ -175,9 +176,8 @@ inline constexpr int rows_of_lane = (block_size * B + warp_lanes - 1) / warp_lan
 template <int B>
 struct BlocksMemory {
   static constexpr int places = warp_lanes * rows_of_lane<B>;  // places of a vector
-  double diagonal[B][block_size * block_size];                 // diagonal blocks of L by rows; anything above their
-                                                               // diagonals
-  double inverse[B * block_size];                              // 1 / d
+  double diagonal[B][block_size * block_size];  // diagonal blocks of L by rows; undefined above their diagonals
+  double inverse[B * block_size];               // 1 / d
   double rhs[places], x[places];
   double next_rhs[places];  // the next right-hand side, being copied
   std::uint64_t arrivals;   // of bulk copies
@@ -186,8 +186,9 @@ template <int B>
 struct KeptMemory {
   Halves x[B * block_size];
 };
-/// Returns a kept block in dynamic shared memory. There, rows of the matrix lie on their way to the registers. For the
-/// judgement, blocks lie there afterwards as lanes have them, with both triangles on the diagonal.
+/// Bytes of the blocks that are kept for the judgement in dynamic shared memory. The rows of the matrix pass through
+/// this memory first, on their way to the registers. A kept block lies there as lanes have it in registers. Diagonal
+/// blocks have both triangles.
 template <int B>
 inline constexpr int kept_blocks_bytes = block_place(B, 0) * 2 * warp_lanes* static_cast<int>(sizeof(double));
 __device__ __forceinline__ double* kept_block(int place) { return stored_matrices<double>() + 2 * warp_lanes * place; }
@@ -198,8 +199,7 @@ __device__ __forceinline__ double sum_of_row(double v) {
   v += __shfl_xor_sync(whole_warp, v, 1);
   return v + __shfl_xor_sync(whole_warp, v, 2);
 }
-/// Returns sums over rows: of v[0] for column j, and of v[1] for column 4 + j. Lanes with lane % 8 = c get the sum of
-/// column c.
+/// Returns the sums of the columns of a block. Lanes with lane % 8 = c get the sum of column c.
 __device__ __forceinline__ double sum_of_columns(int lane, const Block& b) {
   const bool high = (lane & 4) != 0;
   double sum = high ? b.v[1] : b.v[0];
@@ -207,7 +207,7 @@ __device__ __forceinline__ double sum_of_columns(int lane, const Block& b) {
   sum += __shfl_xor_sync(whole_warp, sum, 8);
   return sum + __shfl_xor_sync(whole_warp, sum, 16);
 }
-/// Returns, in lanes with lane % 8 = c, the number of row c, given one number per row.
+/// Exchanges one number per row, `of_row`: lanes with lane % 8 = c get the number of row c.
 __device__ __forceinline__ double by_columns(int lane, double of_row) {
   return shuffle(of_row, 8 * (lane & 3) + (lane & 4), warp_lanes);
 }
@@ -264,8 +264,8 @@ __device__ __forceinline__ unsigned load_packed_blocks(const T* from, int m, Blo
 }
 
 /// Starts to copy rows first .. end - 1 of a dense matrix, in whole 16-byte pieces. Neighbouring numbers of the batch
-/// are copied, too, and ignored. Rows lie args.kept_pitch apart. The distance of the first row from `to` is that of the
-/// matrix from the beginning of a piece.
+/// are copied, too, and ignored. Rows lie args.kept_pitch apart. The address `to` stands for the beginning of the piece
+/// in which the first row begins.
 template <class T>
 __device__ __forceinline__ void copy_block_rows(const BlocksArguments<T>& args, const T* from, int first, int end,
                                                 T* to, std::uint64_t& arrivals) {
@@ -299,7 +299,7 @@ __device__ __forceinline__ void copy_block_rows(const BlocksArguments<T>& args, 
   }
 }
 
-/// Starts to copy the last rows.
+/// Starts to copy the last rows of a matrix, up to args.kept_rows of them. load_blocks() takes these rows first.
 template <class T, int B>
 __device__ __forceinline__ void begin_rows(const BlocksArguments<T>& args, const T* from, T* to,
                                            std::uint64_t& arrivals) {
@@ -307,7 +307,7 @@ __device__ __forceinline__ void begin_rows(const BlocksArguments<T>& args, const
 }
 
 /// Loads the lower triangle, with rows of the identity behind row m - 1. Returns a nonzero value if the triangles
-/// differ or a diagonal element is far from 1. The copies of the last rows have been started.
+/// differ or a diagonal element is far from 1. begin_rows() has started the copies of the last rows.
 template <class T, int B>
 __device__ __forceinline__ unsigned load_blocks(const BlocksArguments<T>& args, const T* from, int m, T* place,
                                                 std::uint64_t& arrivals, unsigned& turn, Blocks<B>& a) {
@@ -329,7 +329,7 @@ __device__ __forceinline__ unsigned load_blocks(const BlocksArguments<T>& args, 
       const int end = first;
       first = max(end - args.kept_rows, 0);
       leave_to_bulk_copies();
-      __syncwarp();  // the rows have been read: others take their place
+      __syncwarp();  // the rows have been read: the rows before them take their place
       copy_block_rows(args, from, first, end, place, arrivals);
       wait();
     }
@@ -388,15 +388,15 @@ __device__ __forceinline__ bool keep_rhs(const T (&rhs)[rows_of_lane<B>], double
   return far;
 }
 
-/// Returns b_K - sum for block K of a right-hand side. The next step is z_K = L_KK^-1 (b_K - sum). The argument `sum`
-/// is the lane's part of sum_J L_KJ z_J. The lane gets the rows j and 4 + j.
+/// Returns b_K - sum_J L_KJ z_J for block K of a right-hand side; L_KK^-1 times this is z_K. The argument `sum` is the
+/// lane's part of the sum over J. The lane gets the rows j and 4 + j.
 __device__ __forceinline__ Block rest_of_rhs(const BlockLane& own, const double* rhs, double sum) {
   sum = sum_of_row(sum);
   return {{rhs[own.j] - shuffle(sum, 8 * own.j, warp_lanes), rhs[4 + own.j] - shuffle(sum, 8 * own.j + 4, warp_lanes)}};
 }
 
-/// Factors A = L D L^T, and replaces x by z = L^-1 b for the first right-hand side. Returns whether the system is not
-/// plain: the lane knows so already, or a pivot is not positive, finite and normal.
+/// Factors A = L D L^T, and stores z = L^-1 b of the first right-hand side in memory.x. Returns whether the system is
+/// not plain: `odd` says so, or a pivot is not positive, finite and normal.
 template <int B, bool Full>
 __device__ __forceinline__ bool factor_blocks(int n, bool odd, Blocks<B>& a, BlocksMemory<B>& memory) {
   constexpr unsigned least_normal = 0x00100000U, infinite = 0x7ff00000U;  // high words
@@ -405,8 +405,8 @@ __device__ __forceinline__ bool factor_blocks(int n, bool odd, Blocks<B>& a, Blo
     Multipliers l;
     Block inverse;  // reciprocals of the pivots
   } factors;
-  // Computes L, D and z of block K. The blocks before K have been subtracted from A, but not from the right-hand side.
-  // `sum` is the lane's part of what must still be subtracted there.
+  // Computes L, D and z of block K. The products of earlier blocks have been subtracted from `diagonal`, but not from
+  // the right-hand side. `sum` is the lane's part of the products that must be subtracted from the right-hand side.
   const auto factor_diagonal = [&](int K, Block diagonal, double sum) __attribute__((always_inline)) {
     auto& [l, inverse] = factors;
     const auto keep = [&](const Corner& c, int first) __attribute__((always_inline)) {
@@ -417,7 +417,7 @@ __device__ __forceinline__ bool factor_blocks(int n, bool odd, Blocks<B>& a, Blo
     const Block rest = rest_of_rhs(own, memory.rhs + block_size * K, sum);
     const Corner low = factor_corner(diagonal.v[0], 0);
     multipliers_of(own.j, low, l.low);
-    if (own.row == 0) diagonal = rest;  // only the corner of this row is needed, so z is carried along in the rest
+    if (own.row == 0) diagonal = rest;  // row 0 was needed only for the corner: it now carries b, which becomes z
     inverse.v[0] = keep(low, 0);
     substitute(diagonal.v[0], l.low);
     const double l_low = diagonal.v[0] * inverse.v[0];
@@ -435,7 +435,7 @@ __device__ __forceinline__ bool factor_blocks(int n, bool odd, Blocks<B>& a, Blo
       memory.x[block_size * K + 4 + own.j] = diagonal.v[1];
     }
   };
-  // Returns the part of row k + 1 in the sums for z.
+  // Returns the lane's part of the products L_IJ z_J, J <= k, that are subtracted from block I = k + 1 of b.
   const auto sum_of_row = [&]<int k>() __attribute__((always_inline)) {
     double sum = 0;
 #pragma unroll
@@ -446,8 +446,8 @@ __device__ __forceinline__ bool factor_blocks(int n, bool odd, Blocks<B>& a, Blo
     }
     return sum;
   };
-  // Finishes block column k, and subtracts its products from other columns. Calls next() when the next block on the
-  // diagonal is ready.
+  // Finishes block column k, and subtracts its products from the columns behind it. Calls next() when the next block on
+  // the diagonal is ready.
   const auto finish_column = [&]<int k>(const Factors& of_k, auto&& next) __attribute__((always_inline)) {
     const auto finish = [&](int I) __attribute__((always_inline)) {
       Block& block = a[block_place(I, k)];
@@ -455,7 +455,7 @@ __device__ __forceinline__ bool factor_blocks(int n, bool odd, Blocks<B>& a, Blo
       block = {{block.v[0] * of_k.inverse.v[0], block.v[1] * of_k.inverse.v[1]}};
       return v;
     };
-    // Rows 2 p and 2 p + 1 are handled together; a first or last row without such a neighbour is handled alone.
+    // Block rows 2 p and 2 p + 1 are handled together. If only one of the two is in this column, it is handled alone.
     unrolled<B - 1 - k>([&](auto below) __attribute__((always_inline)) {
       constexpr int I = k + 1 + below;
       if constexpr (I % 2 == 0 && I + 1 < B) {
@@ -480,7 +480,7 @@ __device__ __forceinline__ bool factor_blocks(int n, bool odd, Blocks<B>& a, Blo
     factor_diagonal(0, a[0], 0);
     unrolled<B - 1>([&](auto column) __attribute__((always_inline)) {
       constexpr int k = column;
-      __syncwarp();  // z is stored for the sum of the next block
+      __syncwarp();  // z of this block is complete: the sum for the next block reads it
       finish_column.template operator()<k>(
           Factors(factors), [&]() __attribute__((always_inline)) {
             factor_diagonal(k + 1, a[block_place(k + 1, k + 1)], sum_of_row.template operator()<k>());
@@ -492,7 +492,7 @@ __device__ __forceinline__ bool factor_blocks(int n, bool odd, Blocks<B>& a, Blo
 #pragma unroll 1
     for (int K = 0; K < B; ++K) {
       factor_diagonal(K, diagonal, sum);
-      __syncwarp();  // z is stored for the sum of the next block
+      __syncwarp();  // z of this block is complete: the sum for the next block reads it
       in_case<B - 1>(
           K, [&](auto column) __attribute__((always_inline)) {
             constexpr int k = column;
@@ -510,7 +510,7 @@ __device__ __forceinline__ bool factor_blocks(int n, bool odd, Blocks<B>& a, Blo
   return bad;
 }
 
-/// Replaces x by z = L^-1 b.
+/// Stores z = L^-1 b in memory.x; b is in memory.rhs.
 template <int B>
 __device__ __forceinline__ void substitute_forward(const Blocks<B>& a, BlocksMemory<B>& memory) {
   const BlockLane own;
@@ -544,7 +544,7 @@ __device__ __forceinline__ void substitute_forward(const Blocks<B>& a, BlocksMem
   }
 }
 
-/// Replaces z by x = L^-T D^-1 z.
+/// Replaces z in memory.x by x = L^-T D^-1 z.
 template <int B>
 __device__ __forceinline__ void substitute_back(int n, const Blocks<B>& a, BlocksMemory<B>& memory) {
   const BlockLane own;
@@ -600,7 +600,7 @@ __device__ __forceinline__ void invert_factors(Blocks<B>& a, BlocksMemory<B>& me
     diagonal[block_size * own.row + 4 + own.j] = u.v[1];
     __syncwarp();  // the inverse is complete
     const Block transposed{{diagonal[block_size * own.j + own.row], diagonal[block_size * (4 + own.j) + own.row]}};
-    // In U, too, rows 2 p and 2 p + 1 are handled together, as far as both have blocks.
+    // Block rows 2 p and 2 p + 1 of U are handled together if both have a block in this column.
     unrolled<(I + 1) / 2>([&](auto pair) __attribute__((always_inline)) {
       constexpr int J = 2 * pair;
       Block sum{}, next{}, product{}, next_product{};
@@ -623,7 +623,8 @@ __device__ __forceinline__ void invert_factors(Blocks<B>& a, BlocksMemory<B>& me
 template <int B>
 __device__ __forceinline__ double norm_of_inverse(int m, const Blocks<B>& a, const BlocksMemory<B>& memory) {
   const BlockLane own;
-  // Sums go along rows of U D^-1 U^T up to the diagonal block, and along columns behind it.
+  // U D^-1 U^T is symmetric, so only its lower blocks are computed. The sum of a row is a row of blocks up to the
+  // diagonal, plus the column of blocks below.
   Block column_sum[B] = {};
   double row_sum[B] = {};
   const auto count = [&](int J, int H, const Block& product) __attribute__((always_inline)) {
@@ -715,8 +716,8 @@ __device__ __forceinline__ JudgedScale scale_to_judge(int high_a, const BlocksMe
   return scale;
 }
 
-/// Returns ||b - A x||_1 / (||A||_1 ||x||_1), and stores ||A||_1 in `norm_a`. The residual is that of Residual<double>,
-/// except for powers of two. A, b and x are in shared memory.
+/// Returns ||b - A x||_1 / (||A||_1 ||x||_1), and stores ||A||_1 in `norm_a`. The residual is computed as in
+/// Residual<double>, from numbers that are scaled by powers of two. A, b and x are in shared memory.
 template <int B>
 __device__ __forceinline__ double judge_blocks(int m, const BlocksMemory<B>& memory, KeptMemory<B>& kept,
                                                double& norm_a) {
@@ -934,7 +935,7 @@ __global__ void __launch_bounds__(warp_lanes, BlocksPlan<B, Full>::warps) ldlt_b
         rhs[i] = row < m ? memory.next_rhs[row] : T(0);
       }
       if constexpr (!Full) leave_to_bulk_copies();
-      __syncwarp();  // the matrix and the right-hand side have been read: others take their places
+      __syncwarp();  // the matrix and the right-hand side have been read: those of the next task take their places
       if (const auto next = static_cast<unsigned>(fresh(static_cast<int>(task + gridDim.x))); next < args.tasks) {
         if constexpr (!Full) stage(next);
         fetch_ahead(matrix(next), (Full ? args.n : max(block_size * B - args.kept_rows, 0)) * args.n);
@@ -1032,8 +1033,8 @@ cudaError_t launch_blocks(const SolveRow& row, const SpdBatch<T>& batch, const S
   cudaError_t status = cudaGetDevice(&device);
   if (status == cudaSuccess) status = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
   if (status != cudaSuccess) return status;
-  // As many rows at a time as fit beside that many warps, or in the memory of the kept blocks. A run is copied with the
-  // rest of the pieces at its ends.
+  // The rows that are copied at a time must fit beside row.warps.here warps, or into the memory of the kept blocks. A
+  // run of rows is copied with the whole 16-byte pieces at its ends, which takes up to `rests` more bytes.
   constexpr int number = sizeof(T), of_multiprocessor = 227 << 10, of_block = 1 << 10, rests = 32;
   const bool apart = n % 16 == 0 && lies_in_pieces(batch) && !packed && !chosen.stays;
   arguments.kept_pitch = apart ? n + block_size : n;  // without the extra block, rows of whole lines would all begin in

@@ -1,15 +1,15 @@
 // Solves plain systems with several right-hand sides by L D L^T with factors that stay in registers. It stores x and
-// the status alone or, for 32 rows in single precision, also the backward error. Right-hand sides are copied into the
-// shared memory that the matrices have left, while these are eliminated. Answers leave from there. Memory is thus read
-// and written in whole runs.
+// the status alone or, for 32 rows in single precision, also the backward error. While the matrices are eliminated in
+// registers, right-hand sides are copied into the shared memory that the matrices have left. Answers replace them there
+// and are then stored. Device memory is thus read and written in whole runs.
 //
 // The kernels take whole matrices of 32 rows, in double precision also of 16 rows, that begin at multiples of 16 bytes.
-// Systems that are not plain are marked for the general kernel (solve/general.cu). One file, because all steps share
-// the layout of right-hand sides.
+// Systems that are not plain are marked for the general kernel (solve/general.cu). This is one file, because all steps
+// share the layout of right-hand sides.
 //
 // In shared memory, right-hand sides lie in strips that are 16 bytes wide, with one piece per row. The place of a piece
-// is its row exclusive-or keys of strip and system. Lanes that read their rows, or the same row of all systems, meet
-// every bank once.
+// is its row, exclusive-or a key of the strip and a key of the system. Lanes that read their rows, or the same row of
+// all systems, meet every bank once.
 #include "core/gpu_plans.cuh"
 #include "solvers/cuda/common/ldlt_elimination.cuh"
 #include "solvers/cuda/common/status.cuh"
@@ -33,7 +33,8 @@ struct ColumnsPlan : RowPlan<T, Family::columns, Rows, Judged ? Asked::error : A
   static constexpr int most = Judged || N == 16 ? 8 : 16;  // columns in shared memory at a time, a power of two
   static constexpr int strips = most / strip;
   static_assert((most & (most - 1)) == 0 && N * most <= L::staged_numbers);
-  // Columns that are substituted at a time. In double precision, two columns both ways would need too many registers.
+  // Columns that are substituted at a time. In double precision, two columns in both substitutions would need too many
+  // registers.
   static constexpr int forward = single ? strip : 1, back = strip;
 
   /// Keys: the place of a piece is its row exclusive-or both keys.
@@ -51,7 +52,8 @@ struct alignas(16) ColumnsMemory {
       T triangle[Plan::judged ? L::systems : 1][Plan::judged ? packed_pitch<L> : L::piece];
     } rhs;
   };
-  // Pivot columns of the current step and the next. Places in front of a column are for rows that are done.
+  // Pivot columns of the current step and the next. Lanes also store rows that are done; these numbers land in front of
+  // a column.
   T column[2][L::lanes + L::systems * L::column_pitch];
 };
 
@@ -109,10 +111,10 @@ __device__ __forceinline__ void keep_triangle(T* triangle, int lane, const T (&a
   });
 }
 
-/// Returns the largest backward error of the columns in `Strips` strips of answers, with the bits of
-/// common/tile_judgement.cuh. It computes residuals of several columns at a time, so that an element of A is converted
-/// once for all of them. The loop is not unrolled, to keep the code small. `strips` are those of the lane's system; `b`
-/// is the first of these columns.
+/// Returns the largest backward error of the columns in `Strips` strips of answers. The result has the same bits as in
+/// common/tile_judgement.cuh. The function computes residuals of several columns at a time, so that an element of A is
+/// converted once for all of them. The loop is not unrolled, to keep the code small. `strips` are the strips of the
+/// lane's system. `b` points to the right-hand side of the first judged column.
 template <int Strips, class L>
 __device__ __forceinline__ double judge_strips(const Arguments<float>& args, int lane, int key, const float* triangle,
                                                const float* b, int columns, const float* strips) {
@@ -242,7 +244,7 @@ struct ColumnsWork {
                               of_task + s * step + e);
         });
   }
-  /// Stores the answers from `first` to `end`.
+  /// Stores columns first .. end - 1 of the answers.
   __device__ __forceinline__ void store(int first, int end) const {
     T* const x = args.to.x + begin() * args.to.x_stride;
     visit_rhs<Plan>(
@@ -333,7 +335,8 @@ struct ColumnsWork {
 };
 
 /// Solves plain systems, and marks all others: systems that are not symmetric to the bit, have numbers far from 1, or
-/// fail. The last task ends with the batch, so some systems are solved twice, with equal results.
+/// fail. The last task consists of the last systems of the batch. It may solve some of them a second time, with equal
+/// results.
 template <class T, int N, bool Judged>
 __global__ void __launch_bounds__(warp_lanes, resident_blocks(ColumnsPlan<T, N, Judged>::warps,
                                                               ColumnsPlan<T, N, Judged>::warps_elsewhere))

@@ -1,10 +1,10 @@
 // Solves plain systems by Gauss-Jordan elimination, with right-hand sides carried along; solve/gauss_jordan_tile.cuh
 // has the elimination.
 //
-// The kernels take any n up to N, any number of right-hand sides, different sizes, any storage and alignment. They mark
-// all systems that are not plain for the general kernel (solve/gauss_jordan_general.cu). Such systems are not symmetric
-// to the bit, have numbers far from 1, or fail. A stays in shared memory until all right-hand sides are solved and
-// judged.
+// The kernels take any n up to N, any number of right-hand sides, systems of different sizes, and any storage and
+// alignment. They mark all systems that are not plain for the general kernel (solve/gauss_jordan_general.cu). Such
+// systems are not symmetric to the bit, have numbers far from 1, or fail. A stays in shared memory until all right-hand
+// sides are solved and judged.
 #include "solvers/cuda/common/tile_judgement.cuh"
 #include "solvers/cuda/kernels.cuh"
 #include "solvers/cuda/solve/gauss_jordan_plan.cuh"
@@ -17,7 +17,8 @@ template <class T, class L, int C>
 struct alignas(16) GaussJordanMemory {
   T matrix[L::numbers];
   T rhs[C][L::systems * L::column_pitch];
-  // Pivot columns of the current step and the next. Places in front of a column are for rows that are done.
+  // Pivot columns of the current step and the next. Lanes also store rows that are done; these numbers land in front of
+  // a column.
   union {
     T column[2][L::lanes + L::systems * L::column_pitch];
     typename Residual<T>::Factor x[L::systems][L::size + 2];  // answers to be judged
@@ -100,7 +101,7 @@ struct GaussJordanWork {
     }
     if (odd != 0) b[0][0] = not_a_number<T>();  // the NaN is noticed at the end
   }
-  /// Stores the numbers that come from the pivots.
+  /// Stores the numbers that are computed from the pivots.
   __device__ __forceinline__ void tell_pivots() const {
     PivotNumbers<T> numbers;
     const int end = rows();

@@ -16,7 +16,7 @@ __global__ void __launch_bounds__(warp_lanes, 8) general_gauss_jordan_kernel(Arg
   using Plan = GaussJordanPlan<T, N>;
   using L = Tile<T, N, Plan::lanes, false>;
   __shared__ GeneralMemory<T, L> memory;
-  wait_for_kernel_before();  // that kernel has marked the systems
+  wait_for_kernel_before();  // the previous kernel has marked the systems
 #pragma unroll 1
   for (unsigned task = blockIdx.x; task < args.tasks; task += gridDim.x) {
     if (!has_work(args, task)) continue;

@@ -10,8 +10,8 @@ namespace smallbatch {
 
 namespace {
 
-/// The distance between the pivot columns of neighbouring systems. They lie in different banks, also for lanes that
-/// write them.
+/// The distance between the pivot columns of neighbouring systems. With this distance, lanes that read or write these
+/// columns meet different banks.
 template <class L>
 inline constexpr int columns_apart = L::lanes == 8 ? (L::lanes* L::rows + 15) / 16 * 16 + 8 : L::lanes* L::rows + 4;
 
@@ -30,7 +30,7 @@ struct PaddedRows : Tile<T, N, Lanes, false> {
   static constexpr int row_pitch = (pieces_per_row | 1) * piece;
   // Rows of neighbouring systems that are read together lie in different banks, and so do their columns.
   static constexpr int apart = lanes == 8 && piece == 4 ? 2 : 4;  // pieces beyond a whole line
-  static constexpr int skew = lanes == 4 ? 4 / piece : 0;         // pieces, for every other system
+  static constexpr int skew = lanes == 4 ? 4 / piece : 0;         // in pieces, after every second system
   static constexpr int system_pieces = (N * row_pitch / piece - apart + 7) / 8 * 8 + apart;
   static constexpr int begin(int system) { return (system * system_pieces + system / 2 * skew) * piece; }
   static constexpr int numbers = begin(systems);
@@ -44,7 +44,7 @@ struct GaussJordanPlan {
   static constexpr bool single = sizeof(T) == sizeof(float);
   static constexpr int lanes = N <= 16 ? 4 : N > 32 ? 32 : single ? 8 : 16;
   using L = PaddedRows<T, N, lanes>;
-  using Alone = KeyedRows<T, N, lanes>;  // of the kernel for x alone, where more warps fit this way
+  using Alone = KeyedRows<T, N, lanes>;  // layout of the kernel for x alone; more warps fit with it
   static constexpr int steps = N == 40 || N == 24 ? 8 : N > 32 ? 16 : lanes;
   static constexpr bool apart = N > 32 || !single;
   using Steps = Turns<steps, N == 32 && !single ? 8 : 4, apart>;

@@ -10,7 +10,8 @@ namespace smallbatch {
 namespace {
 
 /// Solves plain systems, and marks all others: systems that are not symmetric to the bit, have numbers far from 1, or
-/// fail. The last task ends with the batch, so some systems are solved twice, with equal results.
+/// fail. The last task consists of the last systems of the batch. It may solve some of them a second time, with equal
+/// results.
 template <class T, int N>
 __global__ void __launch_bounds__(warp_lanes,
                                   resident_blocks(GaussJordanPlan<T, N>::warps, GaussJordanPlan<T, N>::warps_elsewhere))

@@ -13,8 +13,8 @@ namespace smallbatch {
 
 namespace {
 
-/// Returns an estimate of ||A^-1||_1 (solve/norm_estimate.cuh) over 2^(2 exponent), from the factors of D A D with a
-/// diagonal matrix. This matrix D is the identity unless the system is `far`. The whole warp calls.
+/// Returns an estimate of ||A^-1||_1 (solve/norm_estimate.cuh) over 2^(2 exponent), from the factors of D A D. The
+/// diagonal matrix D is the identity unless the system is `far`. The whole warp calls.
 template <class T, class L>
 __device__ __forceinline__ double inverse_norm(const Arguments<T>& args, GeneralMemory<T, L>& memory, bool far,
                                                const T (&a)[L::rows][L::size], const T (&inverse)[L::rows],
@@ -72,7 +72,7 @@ __device__ __forceinline__ double inverse_norm(const Arguments<T>& args, General
         for (int u = 0; u < L::rows; ++u) (c == 0 ? y[0][u] : y[1][u]) = one[0][u];
       }
     } else {
-      // A solved vector waits there, too.
+      // A solved vector waits in shared memory, too.
       T one[1][L::rows];
 #pragma unroll
       for (int u = 0; u < L::rows; ++u) one[0][u] = y[0][u];
@@ -102,7 +102,7 @@ __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps) gen
   __shared__ unsigned waiting_task;
   __shared__ int waiting_pivot[L::systems];
   const auto number_of = [&](unsigned task) { return registers_suffice() ? task : waiting_task; };
-  wait_for_kernel_before();  // that kernel has marked the systems
+  wait_for_kernel_before();  // the previous kernel has marked the systems
 #pragma unroll 1
   for (unsigned task = blockIdx.x; task < args.tasks; task = number_of(task) + gridDim.x) {
     if constexpr (!registers_suffice()) {

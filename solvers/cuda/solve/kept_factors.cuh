@@ -1,8 +1,8 @@
-// The norm of A^-1 from factors in shared memory. Two vectors are solved at a time. Half of a system's lanes have one
-// vector, and no matrix is in registers. Pieces of 16 bytes of L are read ahead of time, because they do not depend on
-// the vectors. Several rows at a time are exchanged, and all lanes solve them alike, so that few shuffles wait for each
-// other. The order of sums, and so each bit, is that of substitute_forward(), substitute_back() and NormEstimate.
-// Private to solvers/cuda.
+// The norm of A^-1 from factors in shared memory. A^-1 is applied to two vectors at a time; each half of a system's
+// lanes has one vector. The registers hold no matrix. Pieces of 16 bytes of L are read ahead of time, because they do
+// not depend on the vectors. Lanes exchange several rows at a time, and every lane solves all of these rows. Few
+// shuffles then wait for each other. The order of sums, and so each bit, is that of substitute_forward(),
+// substitute_back() and NormEstimate. Private to solvers/cuda.
 #pragma once
 
 #include "solvers/cuda/common/plain_systems.cuh"
@@ -17,9 +17,10 @@ namespace {
 template <class T, class L>
 struct KeptFactors {
   static constexpr int N = L::size, P = L::piece;
-  static constexpr int lanes = L::lanes / 2;          ///< lanes that have one vector
-  static constexpr int rows = N / lanes;              ///< rows in a lane: lanes m + its own number
-  static constexpr int slot = L::lanes * L::shares;   ///< rows with sums that are computed together
+  static constexpr int lanes = L::lanes / 2;  ///< lanes that have one vector
+  static constexpr int rows = N / lanes;      ///< rows in a lane: lanes m + its own number
+  /// Rows that get the sums of later rows before the first of them is solved.
+  static constexpr int slot = L::lanes * L::shares;
   static constexpr int edge = lanes < 4 ? 4 : lanes;  ///< rows of a tile, and rows solved at once
   static constexpr int tile = edge * 4;
   static_assert(N % edge == 0 && slot % edge == 0);
@@ -76,12 +77,12 @@ struct KeptFactors {
     }
   };
 
-  /// Replaces y by A^-1 y; the lane has some rows of each vector. The array `own` is L, `lane` is the position among
-  /// the vector's lanes, and `inverse` is 1 / d of its rows. With `half`, y becomes L^-T y.
+  /// Replaces y by A^-1 y or, with `half`, by L^-T y. A lane has `rows` rows of its vector. The array `own` is L,
+  /// `lane` is the position among the lanes of the vector, and `inverse` has 1 / d of the lane's rows.
   static __device__ __forceinline__ void solve(const T* own, int lane, const T (&inverse)[rows], T (&y)[rows],
                                                bool half) {
     const T* const own_rows = own + lane * 4;
-    __syncwarp();  // makes the compiler read L again, which it would otherwise keep in registers that do not exist
+    __syncwarp();  // makes the compiler read L again; it would otherwise keep L in registers, which do not suffice
     T z[edge];     // rows that are solved together
     const auto share = [&]<int first>() __attribute__((always_inline)) {
 #pragma unroll
@@ -163,11 +164,11 @@ struct KeptFactors {
   }
 
  private:
-  /// Subtracts from the columns first .. first + edge - 1 what the rows from `below` on contribute.
+  /// Subtracts the rows `below` .. N - 1 of the product L^T y from rows first .. first + edge - 1 of y.
   template <int first, int below>
   static __device__ __forceinline__ void subtract_sums(const T* own_rows, int lane, T (&y)[rows]) {
-    constexpr int sums = slot / lanes;  // sums of a lane: one for each lane that it stands for in a kernel without
-                                        // shares
+    // A lane keeps one sum for each lane that it stands for in a kernel without shares.
+    constexpr int sums = slot / lanes;
     T p[sums][edge];
     bool has[sums]{};
 #pragma unroll
@@ -188,7 +189,8 @@ struct KeptFactors {
       if (!has[s])
 #pragma unroll
         for (int c = 0; c < edge; ++c) p[s][c] = 0;
-    // Among up to 8 lanes, the farthest are added first, down to the nearest. Lanes that are 8 apart are added last.
+    // The sums of up to 8 lanes are added first: those of the farthest lanes, then of nearer lanes. Sums of lanes that
+    // are 8 apart are added last.
     constexpr int last = slot > 8 ? 8 : slot;
 #pragma unroll
     for (int step = last / 2 / lanes; step > 0; step /= 2)
@@ -213,13 +215,13 @@ struct KeptFactors {
   }
 };
 
-/// Returns, to the bit, what NormEstimate finds for systems of n rows with factors in shared memory. n is more than
-/// NormEstimate is exact for. The whole warp calls.
+/// Returns the norm of A^-1, with the same bits as NormEstimate. The systems have n rows, and factors in shared memory.
+/// The size n must be larger than NormEstimate::exact_up_to. The whole warp calls.
 ///
 /// - lane_of_system: number of the lane in its system.
 /// - own: L.
-/// - reciprocals: proportional to those of the pivots, in shared memory.
-/// - answer: null, or D^-1 L^-1 b in shared memory, which becomes x on the way.
+/// - reciprocals: 1 / d, or a multiple of it, in shared memory.
+/// - answer: null, or D^-1 L^-1 b in shared memory. The function replaces it by x.
 template <class T, class L>
 __device__ __forceinline__ double norm_of_kept(int n, int lane_of_system, const T* own, const T* reciprocals,
                                                T* answer) {
@@ -268,7 +270,7 @@ __device__ __forceinline__ double norm_of_kept(int n, int lane_of_system, const 
       const T most = largest_magnitude<H>(n, lane, y, -1);
       if (second) raise(norm, static_cast<double>(most));
     }
-    // The previous column was that of the smallest pivot; the second vector has covered it.
+    // Passing `column` excludes the column of the smallest pivot, which has just been computed.
     if (turn == 0) column = row_of_largest<H>(n, lane, y, column);
   }
   const double other = shuffle(norm, H, 2 * H);

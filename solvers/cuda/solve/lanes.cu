@@ -1,6 +1,6 @@
 // Solves plain systems of few rows by L D L^T, one system per lane, with all wanted numbers; ||A^-1||_1 is exact.
-// Systems that are not plain are marked for the general kernel (solve/general.cu). The bits are those of the general
-// kernel: sums are in the order of four lanes that share a system.
+// Systems that are not plain are marked for the general kernel (solve/general.cu). The results have the same bits as
+// those of the general kernel: sums are in the order of four lanes that share a system.
 //
 // A warp's matrices lie in shared memory as they are stored, an odd number of 16-byte pieces or of numbers apart. Lanes
 // that read the same element of their matrices, or the same piece, meet every bank once.
@@ -14,14 +14,16 @@ namespace smallbatch {
 
 namespace {
 
-/// With more rows, the factors occupy the registers that a judgement needs if further right-hand sides follow.
+/// The most rows with several right-hand sides. With more rows, the factors would have to stay in registers during a
+/// judgement, and the registers do not suffice for both.
 constexpr int most_rows_of_many_rhs = 8;
 
 template <class T, int N, bool Packed>
 struct LanesPlan {
   static constexpr int piece = 16 / sizeof(T);
   static constexpr int numbers = Packed ? N * (N + 1) / 2 : N * N;
-  static constexpr bool in_pieces = numbers % piece == 0;  // for each system; otherwise the warp's matrices are one run
+  // Whether a matrix is a whole number of pieces. Otherwise the warp's matrices are one run.
+  static constexpr bool in_pieces = numbers % piece == 0;
   static constexpr int pitch = in_pieces ? (numbers / piece | 1) * piece : numbers | 1;
   static constexpr int rhs_pitch = N | 1;
   static constexpr bool single = sizeof(T) == sizeof(float);
@@ -218,7 +220,8 @@ __global__ void __launch_bounds__(warp_lanes, LanesPlan<T, N, Packed>::warps) la
   const bool judged = args.to.backward_error != nullptr || args.to.rcond != nullptr;
 #pragma unroll 1
   for (unsigned task = blockIdx.x; task < args.tasks; task += gridDim.x) {
-    const auto first = [&]() __attribute__((always_inline)) {  // for doubles it is kept, which needs fewer registers
+    // In double precision, the compiler keeps the result, which needs fewer registers.
+    const auto first = [&]() __attribute__((always_inline)) {
       return std::int64_t{Plan::single ? static_cast<unsigned>(fresh(static_cast<int>(task))) : task} * warp_lanes;
     };
     const auto matrix = [&]() __attribute__((always_inline)) {
@@ -242,7 +245,7 @@ __global__ void __launch_bounds__(warp_lanes, LanesPlan<T, N, Packed>::warps) la
       load_triangle<T, N, Packed, false>(matrix(), l, odd);
     else
       load_triangle<T, N, Packed, !Packed>(matrix(), l, odd);
-    PivotNumbers<T> numbers[4];  // one for each of the four lanes in the order of products
+    PivotNumbers<T> numbers[4];  // products are in the order of four lanes: numbers[i] has the pivots i, i + 4, ...
     T zero = 0, least = 1;       // zero becomes NaN if a number is not finite
 #pragma unroll
     for (int k = 0; k < N; ++k) odd |= far_bits(l[k][k]);

@@ -2,10 +2,10 @@
 // solutions, two at a time. Private to solvers/cuda. (Source: N. J. Higham, F. Tisseur, "A block algorithm for matrix
 // 1-norm estimation", SIAM J. Matrix Anal. Appl. 21, 2000.)
 //
-// The norm is at least that of any column of A^-1. It is also at least the largest element of A^-1 times a vector of
-// signs; the row of this element is a column worth computing. The first two vectors are ones, and the unit vector of
-// the smallest pivot d_k. The vector of ones gives the exact norm if A^-1 has no negative element. The norm of column k
-// is at least 1 / d_k.
+// The norm is at least that of any column of A^-1. It is also at least the largest element of the product of A^-1 and a
+// vector of signs. If this element is in row i, column i of A^-1 is computed next. The first two vectors are ones, and
+// the unit vector of the smallest pivot d_k. The vector of ones gives the exact norm if A^-1 has no negative element.
+// The norm of column k is at least 1 / d_k.
 #pragma once
 
 #include "solvers/cuda/common/device.cuh"
@@ -14,8 +14,8 @@ namespace smallbatch {
 
 namespace {
 
-/// Returns the magnitude of a system's largest element, ignoring row `but`. G lanes have its n rows; a lane has the
-/// rows G u + its number. The whole warp calls.
+/// Returns the largest magnitude in y, ignoring row `but`. G lanes have the n rows of y; a lane has the rows G u +
+/// lane. The whole warp calls.
 template <int G, class T, int R>
 __device__ __forceinline__ T largest_magnitude(int n, int lane, const T (&y)[R], int but) {
   T most = -1;
@@ -25,7 +25,7 @@ __device__ __forceinline__ T largest_magnitude(int n, int lane, const T (&y)[R],
   return max_of_group<G>(most);
 }
 
-/// Returns the row of that element; the first, if there are several.
+/// Returns the row of y with the largest magnitude, ignoring row `but`. If there are several, it is the first.
 template <int G, class T, int R>
 __device__ __forceinline__ int row_of_largest(int n, int lane, const T (&y)[R], int but) {
   const T most = largest_magnitude<G>(n, lane, y, but);
@@ -47,14 +47,15 @@ __device__ __forceinline__ void raise(double& norm, double bound) {
 template <class T, class L>
 struct NormEstimate {
   static constexpr int exact_up_to = rows_of_lanes<T>;
-  static constexpr int estimating_turns = 2;  // ones and a column; then another column, and the signs of the first
-                                              // solution
+  // Turn 0 takes the vector of ones, and a unit vector. Turn 1 takes another unit vector, and the signs of the column
+  // of A^-1 that turn 0 has computed.
+  static constexpr int estimating_turns = 2;
   static constexpr int turns = exact_up_to / 2 > estimating_turns ? exact_up_to / 2 : estimating_turns;
 
   double norm = 0;
   int first = -1, second = -1;  // the columns of A^-1 that are computed
 
-  /// Begins before the first turn. `reciprocals` are proportional to those of the pivots.
+  /// Begins before the first turn. `reciprocals` are 1 / d, or multiples of 1 / d with one common factor.
   __device__ __forceinline__ void begin(int n, int lane, const T (&reciprocals)[L::rows]) {
     second = row_of_largest<L::lanes>(n, lane, reciprocals, -1);
   }

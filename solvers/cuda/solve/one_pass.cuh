@@ -1,9 +1,10 @@
 // Solves plain systems by L D L^T with all wanted numbers, in one pass over the matrices. The matrices stay in shared
 // memory, where they were copied to, until the answers are judged. Private to solvers/cuda.
 //
-// The kernels take any n up to N, any number of right-hand sides or none, and different sizes. They mark all systems
-// that are not plain for the general kernel (solve/general.cu). Such systems are not symmetric to the bit, have numbers
-// far from 1, or fail. The arithmetic of x is that of solve/pieces.cu, and so are the bits.
+// The kernels take any n up to N, any number of right-hand sides or none, and systems of different sizes. They mark all
+// systems that are not plain for the general kernel (solve/general.cu). Such systems are not symmetric to the bit, have
+// numbers far from 1, or fail. The answers have the same bits as in solve/pieces.cu, because the order of operations is
+// the same.
 #pragma once
 
 #include "core/gpu_plans.cuh"
@@ -22,14 +23,15 @@ template <class T, class L>
 struct alignas(16) OnePassMemory {
   T matrix[L::numbers];  // holds rows of the identity for systems kept as they are stored
   T rhs[L::systems * L::column_pitch];
-  // Pivot columns of the current step and the next. Places in front of a column are for rows that are done.
+  // Pivot columns of the current step and the next. Lanes also store rows that are done; these numbers land in front of
+  // a column.
   union {
     T column[2][L::lanes + L::systems * L::column_pitch];
     typename Residual<T>::Factor x[L::systems][L::size + 2];  // answers to be judged
   };
   T pivots[L::systems][L::column_pitch];
   int sizes[L::systems];
-  int begins[L::systems];         // place of the first number of systems kept as they are stored
+  int begins[L::systems];         // places of the systems' first numbers, if systems are kept as they are stored
   unsigned char odd[L::systems];  // 1: the system is not plain
 };
 
@@ -133,7 +135,7 @@ struct OnePassWork {
     if (odd != 0) mark_odd();
   }
 
-  /// Stores the numbers from the pivots, computes their reciprocals, and marks bad systems.
+  /// Stores the numbers that are computed from the pivots, computes 1 / d, and marks systems with bad pivots.
   __device__ __forceinline__ void take_pivots(T (&inverse)[R]) const {
     const T* const pivots = memory.pivots[group()];
     if (args.pivot_numbers) {
@@ -155,7 +157,7 @@ struct OnePassWork {
     if (!(zero == 0 && least > 0)) mark_odd();
   }
 
-  /// Computes one answer from `b`, which is L^-1 b.
+  /// Computes the answer to a single right-hand side from `b`, which is L^-1 times it.
   __device__ __forceinline__ void solve_one(const T (&a)[R][N], const T (&b)[R], const T (&inverse)[R],
                                             T (&answer)[R]) const {
     T y[1][R];
@@ -306,7 +308,7 @@ cudaError_t launch_one_pass(const SolveRow& row, const SpdBatch<T>& batch, const
     kernel = one_pass_ldlt_kernel<T, solve_table[i].padded, solve_table[i].arrival != Arrival::pieces>;
   });
   Arguments<T> arguments = arguments_of(batch, solution, marks);
-  std::size_t numbers = 0;  // in matrices kept as they are stored
+  std::size_t numbers = 0;  // in dynamic shared memory, for matrices kept as they are stored
   if (row.arrival != Arrival::pieces) {
     arguments.vectors = reinterpret_cast<std::uintptr_t>(batch.a) % 16 == 0;
     arguments.kept_step = stored_step(batch, row.lanes, static_cast<int>(batch.shape.matrix_size()));

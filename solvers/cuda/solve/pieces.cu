@@ -1,5 +1,5 @@
-// Solves plain systems by L D L^T: x and the status alone, for 64 rows also the backward error. While a warp works on
-// its systems, the next ones are copied into the shared memory that these have left.
+// Solves plain systems by L D L^T. The kernels store x and the status, for 64 rows also the backward error. While a
+// warp works on systems in registers, the next systems are copied into the shared memory that these have left.
 //
 // The kernels take whole matrices of size N that begin at multiples of 16 bytes, with one right-hand side. With 32
 // rows, systems may have sizes. Systems that are not plain are marked for the general kernel (solve/general.cu).
@@ -25,8 +25,8 @@ template <class T, int N, bool Judged>
 using XPlan = PiecesPlan<T, N, Judged ? Asked::error : Asked::x>;
 
 /// Solves plain systems, and marks all others: systems that are not symmetric to the bit, have numbers far from 1, or
-/// fail. The last task ends with the batch, so some systems are solved twice, with equal results. Sized: each system
-/// has its own size.
+/// fail. The last task consists of the last systems of the batch. It may solve some of them a second time, with equal
+/// results. With `Sized`, each system has its own size.
 template <class T, int N, bool Packed, bool Judged, bool Sized>
 __global__ void __launch_bounds__(warp_lanes,
                                   resident_blocks(XPlan<T, N, Judged>::warps, XPlan<T, N, Judged>::warps_elsewhere))
@@ -39,8 +39,8 @@ __global__ void __launch_bounds__(warp_lanes,
   constexpr int ahead = L::split ? quarter : 0;    // rows from here on are fetched ahead
   static_assert(!Sized || (!Packed && !Judged && L::split && L::column_pitch - N >= 2));
   __shared__ TileMemory<T, L> memory;
-  // The code of the next kernel drives most of this kernel's 117 KB out of the instruction cache. It does not if it is
-  // loaded while this code is in use, so the next kernel begins early.
+  // The code of the next kernel drives most of this kernel's 117 KB out of the instruction cache. This does not happen
+  // if the next kernel is loaded while this kernel's code is in use. The next kernel therefore begins early.
   if constexpr (N == 64) let_next_kernel_begin();
   const int lane = threadIdx.x % G, group = threadIdx.x / G;
   const bool dense = args.storage == Storage::dense;
@@ -162,8 +162,8 @@ __global__ void __launch_bounds__(warp_lanes,
   }
 }
 
-/// Returns the most blocks of a launch with that many tasks of 32 rows. The first task of a block must wait for its
-/// systems. Blocks therefore have four tasks, if all multiprocessors still have enough work.
+/// Returns the most blocks of a launch with `tasks` tasks of 32 rows. The first task of a block must wait for its
+/// systems. A block therefore gets four tasks, if all multiprocessors still have enough work.
 unsigned blocks_of(std::int64_t tasks) {
   return static_cast<unsigned>(std::clamp<std::int64_t>(tasks / 4, 1 << 12, 1 << 15));
 }

@@ -1,7 +1,8 @@
 // Solves plain systems by L D L^T with rcond and all other wanted numbers. The kernels take whole matrices of 32 or 64
-// rows that begin at multiples of 16 bytes, with one right-hand side. A does not stay in shared memory: the factors
-// take its place, and give the norm of A^-1. For the backward error, A is read again from the second-level cache.
-// Systems that are not plain are marked for the general kernel (solve/general.cu). Private to solvers/cuda/solve.
+// rows that begin at multiples of 16 bytes, with one right-hand side. A does not stay in shared memory. The factors
+// replace A there, and the norm of A^-1 is computed from them. For the backward error, A is read again from the
+// second-level cache. Systems that are not plain are marked for the general kernel (solve/general.cu). Private to
+// solvers/cuda/solve.
 #pragma once
 
 #include "core/gpu_plans.cuh"
@@ -16,7 +17,8 @@ namespace smallbatch {
 namespace {
 
 /// Solves plain systems, and marks all others: systems that are not symmetric to the bit, have numbers far from 1, or
-/// fail. The last task ends with the batch, so some systems are solved twice, with equal results.
+/// fail. The last task consists of the last systems of the batch. It may solve some of them a second time, with equal
+/// results.
 template <class T, int N>
 __global__ void __launch_bounds__(warp_lanes, PiecesPlan<T, N, Asked::everything>::warps)
     pieces_everything_kernel(Arguments<T> args) {

@@ -16,8 +16,9 @@ namespace smallbatch {
 
 namespace {
 
-/// Computes the backward error from the first rows, which are whole, and the triangle `last` that follows them. The
-/// loop is not unrolled until the last columns, because the elimination alone fills the instruction cache.
+/// Computes the backward error from the first `kept` rows, which have all their columns, and from `last`, the lower
+/// triangle of the last diagonal block. Only the loop over the last columns is unrolled, because the elimination alone
+/// fills the instruction cache.
 template <class T, class L>
 struct JudgedRows {
   using Factor = typename Residual<T>::Factor;
@@ -26,7 +27,7 @@ struct JudgedRows {
   static constexpr int last_columns = N - kept;
   static_assert(L::pieces_per_row >= 8 && quarter % 8 == 0 && at_once % P == 0);
 
-  /// Loads the columns from `first` on, in the rows that are whole.
+  /// Loads `Columns` columns from `first` on, in the lane's rows among the first `kept` rows.
   template <int Columns>
   static __device__ __forceinline__ void take_rows(int group, int lane, const T* matrix, int first,
                                                    T (&part)[R][Columns]) {
@@ -65,7 +66,8 @@ struct JudgedRows {
     for (int first = 0; first < kept; first += at_once) {
       T part[R][at_once];
       take_rows(group, lane, matrix, first, part);
-      // The rows from `first` on in the lane's columns, which are the wanted columns by symmetry.
+      // Loads the same columns in the lane's other rows. These are not in shared memory, so their mirror images are
+      // read: rows from `first` on, in the lane's columns.
       const int place = first < quarter ? first + 2 * quarter : first - quarter;
       const T* const line = matrix + place * N + L::line(0, lane / P) * 8 * P + lane % P;
       const int key = L::key(0, lane / P) ^ L::system_key(group) ^ (place & 4);
@@ -85,8 +87,8 @@ struct JudgedRows {
   }
 };
 
-/// State of a warp for its tasks; most steps are member functions. Dense: the upper triangle must equal the lower.
-/// Sized: each system has its own size.
+/// State of a warp for its tasks; most steps are member functions. With `Dense`, a system is plain only if the
+/// triangles are equal. With `Sized`, each system has its own size.
 template <class T, bool Dense, bool Sized>
 struct JudgedWork {
   using Plan = PiecesPlan<T, judged_rows, Asked::error>;
@@ -129,7 +131,7 @@ struct JudgedWork {
       stage_pieces<first, end>(source, memory);
     end_group_of_copies();
   }
-  /// Starts to copy the systems of a task, except for their first rows.
+  /// Starts to copy the systems of a task, except for the first quarter of their rows.
   __device__ __forceinline__ void stage(unsigned task) const {
     __syncwarp();                            // the previous systems are done
     if constexpr (Sized) wait_for_copies();  // the sizes are known
@@ -200,7 +202,8 @@ struct JudgedWork {
 };
 
 /// Solves and judges plain systems, and marks all others: systems that are not symmetric to the bit, have numbers far
-/// from 1, or fail. The last task ends with the batch, so some systems are solved twice, with equal results.
+/// from 1, or fail. The last task consists of the last systems of the batch. It may solve some of them a second time,
+/// with equal results.
 template <class T, bool Dense, bool Sized>
 __global__ void __launch_bounds__(warp_lanes, PiecesPlan<T, judged_rows, Asked::error>::warps)
     judged_rows_kernel(Arguments<T> args) {
@@ -222,7 +225,7 @@ __global__ void __launch_bounds__(warp_lanes, PiecesPlan<T, judged_rows, Asked::
     work.take(task, a, b[0]);
     if constexpr (Sized) {
 #pragma unroll
-      for (int u = 0; u < L::rows; ++u) inverse[u] = 1;  // so that earlier values are not kept
+      for (int u = 0; u < L::rows; ++u) inverse[u] = 1;  // so that the compiler does not keep earlier values
     }
     factor<L, Plan::turning, Plan::factor_apart, false, Plan::early>(
         work.group(), work.lane(), memory, a, b[0], ReciprocalsInRegisters<T, L>{inverse}, N, args.once);

@@ -1,7 +1,7 @@
 // Solves packed plain systems of 32 rows by L D L^T with their backward errors, in one pass over the matrix. The
 // triangle stays in shared memory until the answers are judged. It takes matrices that begin at multiples of 16 bytes,
-// with one right-hand side. Systems that are not plain are marked for the general kernel (solve/general.cu). Whole
-// matrices are in solve/pieces_judged.cuh. Private to solvers/cuda.
+// with one right-hand side. Systems that are not plain are marked for the general kernel (solve/general.cu).
+// solve/pieces_judged.cuh solves systems with whole matrices. Private to solvers/cuda.
 #pragma once
 
 #include "solvers/cuda/common/ldlt_elimination.cuh"
@@ -13,7 +13,7 @@ namespace smallbatch {
 
 namespace {
 
-/// Layout of packed lower triangles as they are.
+/// Layout of systems with packed lower triangles in shared memory, `Numbers` numbers apart.
 template <class T, int Numbers>
 struct PackedTile : Tile<T, judged_rows, LdltPlan<T, judged_rows>::lanes, false> {
   static constexpr int staged_numbers = Numbers;
@@ -29,7 +29,7 @@ __device__ __forceinline__ void kept_row_part(const T* own, int lane, int p, T (
   const T* const down = own + packed_begin(G * p) + row;
 #pragma unroll
   for (int c = 0; c < G; ++c) {
-    const T* const beyond = down + c * G * p + packed_begin(c);  // element (G p + c, row)
+    const T* const beyond = down + c * G * p + packed_begin(c);  // address of element (G p + c, row)
     part[c] = *(u > p || (u == p && lane >= c) ? along + c : beyond);
   }
 }
@@ -88,7 +88,7 @@ struct JudgedPacked {
 };
 
 /// Solves and judges plain systems, and marks all others: systems that have numbers far from 1, or fail. The last task
-/// ends with the batch, so some systems are solved twice, with equal results.
+/// consists of the last systems of the batch. It may solve some of them a second time, with equal results.
 template <class T>
 __global__ void __launch_bounds__(warp_lanes, PiecesPlan<T, judged_rows, Asked::error>::warps)
     judged_packed_kernel(Arguments<T> args) {

@@ -21,7 +21,7 @@ struct RowPlan {
   static constexpr bool early = row.schedule.early, signs = row.schedule.signs;
 };
 
-/// The size with kernels for backward errors and for different sizes.
+/// The number of rows with special kernels: for backward errors, and for systems of different sizes.
 constexpr int judged_rows = 32;
 
 template <class T, int N, Asked What>
@@ -34,7 +34,8 @@ struct AsStoredPlan : RowPlan<T, Family::as_stored, N, What, Pieces ? Arrival::p
   using AsStoredPlan::RowPlan::row;
   using L = StoredLayout<T, N, row.lanes, row.shares>;
   static constexpr int least_n = row.first, late = row.schedule.late, place = row.schedule.place;
-  /// Numbers in front of late rows. Bulk copies put there what precedes the rows in their first piece.
+  /// Places for numbers in front of the late rows. A bulk copy also copies the numbers in front of these rows that lie
+  /// in the same 16-byte piece.
   static constexpr int gap = late > 0 && place > late && !Pieces ? L::piece : 0;
 };
 

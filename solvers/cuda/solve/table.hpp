@@ -1,7 +1,8 @@
 // The table of kernels that solve systems of up to 64 rows by L D L^T, and of their compile-time parameters. The first
 // row that fits is taken (launch.cpp). Kernels are compiled only for the rows of their family.
 //
-// A row is listed only if it gains 10 % over the rows below it, at a multiple of 8 or over a range of sizes.
+// A row is listed only if its kernel is at least 10 % faster than the rows below it. The gain must hold at a multiple
+// of 8 or over a range of sizes.
 #pragma once
 
 #include <array>
@@ -38,9 +39,9 @@ struct HereElsewhere {
 
 /// Compile-time parameters of a kernel.
 struct Schedule {
-  int late = 0;                                  ///< number of first rows that are fetched last
-  int place = 0;                                 ///< first row of the rows that they replace
-  HereElsewhere<int> turning{0, 0};              ///< slots with elimination steps that are a loop
+  int late = 0;                                  ///< rows at the beginning of a matrix that are fetched last
+  int place = 0;                                 ///< first of the rows that the late rows replace
+  HereElsewhere<int> turning{0, 0};              ///< first slots, with elimination steps in a loop
   HereElsewhere<int> apart{0, 0};                ///< one step in this many is kept apart from the others; 0: none
   HereElsewhere<bool> back_apart{false, false};  ///< whether steps of the back substitution are kept apart
   bool early = false;                            ///< whether the next reciprocal is computed beside the rest of a step
@@ -48,7 +49,7 @@ struct Schedule {
 };
 
 struct SolveRow {
-  // systems that it takes
+  // systems that the row is for
   ScalarType type;
   int first, last;    ///< rows of A
   unsigned storages;  ///< bits of Storage; `asked` and `sides` are bits, too
@@ -60,7 +61,7 @@ struct SolveRow {
   Family family;
   int padded;                ///< rows of the kernel; 0: as many as A has
   int lanes;                 ///< lanes that share a system
-  int shares;                ///< sums are added in the order of this many times more lanes
+  int shares;                ///< sums are added in the order of this many times as many lanes
   HereElsewhere<int> warps;  ///< warps that a multiprocessor holds at least
   Schedule schedule;
   const char* gain;  ///< gain over the rows below on an H200: 10^6 systems per second, or a ratio; empty: not measured
@@ -72,7 +73,7 @@ struct SolveRow {
   [[nodiscard]] constexpr int systems() const { return 32 / lanes; }
 };
 
-/// A batch as the table sees it.
+/// The properties of a batch that decide which row it gets.
 struct SolveRequest {
   ScalarType type;
   int n, nrhs;

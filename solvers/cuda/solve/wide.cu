@@ -15,12 +15,12 @@ namespace smallbatch {
 
 namespace {
 
-/// Blocks of large systems that fit into the shared memory of a multiprocessor.
+/// How many blocks, with the largest systems, fit into the shared memory of a multiprocessor.
 template <class T>
 constexpr int resident_blocks = sizeof(T) == sizeof(float) ? 5 : 3;
 
-/// Multiplies y, a row of a solution, by 2^exponent. Returns whether that loses more than a few roundings because T has
-/// no numbers that small. The whole block calls.
+/// Multiplies y, a row of a solution, by 2^exponent. Returns whether underflow changes the solution by more than a few
+/// roundings. The whole block calls.
 template <class T>
 __device__ bool rescale_of_block(T& y, int exponent) {
   constexpr int lowest = -8 * Traits<T>::exponent_bias;
@@ -35,7 +35,7 @@ __device__ bool rescale_of_block(T& y, int exponent) {
 
 /// Findings about the right-hand sides.
 struct Outcome {
-  bool bad = false, bad_rhs = false;  // x, or b, has a number in this thread that is not finite
+  bool bad = false, bad_rhs = false;  // the thread's part of x (`bad`) or b (`bad_rhs`) has a number that is not finite
   bool tiny = false;                  // a solution has underflowed
 };
 
@@ -257,7 +257,7 @@ __global__ void __launch_bounds__(block_threads, resident_blocks<T>) wide_factor
   factor(w);
   const int bad_pivot = first_bad_pivot_of_block(w);
   if (args.pivot_numbers) store_pivot_numbers(w);
-  // Factors of A as given; those of the scaled matrix differ by powers of two.
+  // Stores the factors of A itself. The factors of the scaled matrix differ from them by powers of two.
   bool overflows = false, underflows = false;
 #pragma unroll 1
   for (int i = w.row / warp_lanes; i < args.n; i += block_warps)

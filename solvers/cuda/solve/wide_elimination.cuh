@@ -1,5 +1,5 @@
 // L D L^T of a system in the shared memory of a block, substitution with its factors, and the inverse. Private to
-// solvers/*.cu.
+// solvers/cuda.
 //
 // Every thread factors a panel's diagonal block by itself, in registers, which needs no barrier. Then each thread has
 // one row of the panel. Then the threads subtract the panel's products from the columns behind it, in tiles of 4 x 4.
@@ -13,7 +13,7 @@ namespace smallbatch {
 
 namespace {
 
-/// Replaces the triangle by L D L^T, and computes 1 / d.
+/// Replaces the triangle of A by L and D, and computes 1 / d.
 template <class T>
 __device__ __forceinline__ void factor(const Wide<T>& w) {
   constexpr int P = panel_columns, S = tile_side;
@@ -22,7 +22,7 @@ __device__ __forceinline__ void factor(const Wide<T>& w) {
   for (int k0 = 0; k0 < a.rows; k0 += P) {
     const int first = k0 + P;  // first row behind the diagonal block
     const int i = first + w.row;
-    T l[P][P], c[P];  // the block as [column][row]; the thread's row of the panel
+    T l[P][P], c[P];  // l: the diagonal block as [column][row]; c: the thread's row of the panel
     unrolled<P>([&](auto k) __attribute__((always_inline)) {
       load_run<k / Panels<T>::piece * Panels<T>::piece>(a.column(k0 + k) + k0, l[k]);
       c[k] = i < a.rows ? a.at(i, k0 + k) : T(0);
@@ -38,7 +38,7 @@ __device__ __forceinline__ void factor(const Wide<T>& w) {
         for (int t = k + 1; t <= m; ++t) l[t][m] = fma(-below, l[k][t], l[t][m]);
         c[m] = fma(-below, c[k], c[m]);
       }
-      // The block itself goes to another place first, because it may still be read.
+      // The factors of the diagonal block are first stored elsewhere, because other threads may still read the block.
       if (w.row == block_threads - 1) {
         w.memory.reciprocal[k0 + k] = inverse;
         w.memory.diagonal[k][k] = l[k][k];
@@ -96,7 +96,7 @@ __device__ __forceinline__ void substitute(const Wide<T>& w, int begin, T (&y)[R
 #pragma unroll
       for (int c = 0; c < R; ++c) right[place * R + c] = y[c];
     __syncthreads();  // the right-hand sides of the panel are stored
-    // Warps with rows that are done, or that this panel does not change.
+    // Skips warps with rows that are done, or that this panel does not change.
     if (Transposed ? first_of_warp >= k0 + P : first_of_warp + warp_lanes <= k0) continue;
     if (lane < R) {
       T z[P];

@@ -1,4 +1,4 @@
-// Backward errors from a lower triangle in the shared memory of a block. Private to solvers/*.cu.
+// Backward errors from a lower triangle in the shared memory of a block. Private to solvers/cuda.
 #pragma once
 
 #include "solvers/cuda/solve/wide_system.cuh"

@@ -1,5 +1,5 @@
 // A system of more than 64 rows in the shared memory of a block: its layout, loading it, and reductions over the block.
-// Private to solvers/*.cu.
+// Private to solvers/cuda.
 //
 // A block of 128 threads has one system, and a thread has one row. The lower triangle lies in panels of 8 columns,
 // column after column. Threads of neighbouring rows therefore read neighbouring numbers. Threads read 16 bytes of a
@@ -24,7 +24,8 @@ constexpr int padded_rows(int n) { return (n + panel_columns - 1) / panel_column
 /// A lower triangle in shared memory. Its diagonal blocks have their upper triangles, too.
 template <class T>
 struct Panels {
-  static constexpr int piece = 16 / sizeof(T), padding = piece;  // numbers in a 16-byte access; numbers between columns
+  // Numbers in a 16-byte access, and numbers between columns.
+  static constexpr int piece = 16 / sizeof(T), padding = piece;
   T* first;
   int rows;  // rows after padding
 
@@ -111,7 +112,7 @@ struct alignas(16) WideMemory {
   };
   T reciprocal[block_threads];  // 1 / d
   short exponent[block_threads];
-  // In shared memory, to save registers.
+  // These are in shared memory to save registers.
   double norm;  // ||A||_1 2^-norm_exponent, if it is wanted
   int norm_exponent;
   std::int32_t of_input;  // the status of the input, if its triangles differ
@@ -198,8 +199,8 @@ __device__ void find_norm(const Wide<T>& w) {
   }
 }
 
-/// Scales the triangle to D A D, if the diagonal is far from 1. With `Factors`, the triangle holds factors, and becomes
-/// those of D A D. Returns whether it was scaled.
+/// Scales the triangle to D A D, if the diagonal is far from 1. With `Factors`, the triangle holds the factors of A,
+/// and becomes the factors of D A D. Returns whether it was scaled.
 template <bool Factors, class T>
 __device__ bool scale_triangle(const Wide<T>& w) {
   const bool mine = w.row < w.rows;
