@@ -1,5 +1,5 @@
-// A handle, and the answers of calls through it: a status, and a sentence if the call has failed. Code inside may
-// throw. Functions that callers see do not throw.
+// A handle, and the answers of calls through it: a status, and a sentence if the call has failed. Functions inside the
+// library may throw. The functions of smallbatch.h do not throw.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +44,7 @@ class Context {
   explicit Context(const Backend& which) : backend(which) {}
 
   SpdSolver& solver(const SpdOptions& options);
-  SpdSolver& solver();  ///< the existing solver, with any options, because they do not affect factors
+  SpdSolver& solver();  ///< the existing solver with whatever options, because options do not affect factors
   Potential& potential();
   PairEnergy& pair_energy();
   Correlator& correlator();
@@ -72,7 +72,7 @@ struct smallbatch_context final : smallbatch::Context {
 
 namespace smallbatch {
 
-/// Answers a call with body(context), which may throw.
+/// Calls body(context) and returns the status of the call. If body throws, keeps the sentence in the handle.
 template <class Body>
 smallbatch_status answer(smallbatch_handle handle, const Body& body) noexcept {
   if (handle == nullptr) {
@@ -87,7 +87,7 @@ smallbatch_status answer(smallbatch_handle handle, const Body& body) noexcept {
   }
 }
 
-/// Answers a call without a handle with body(), which may throw.
+/// Calls body() for a call without a handle and returns the status. If body throws, keeps the sentence for the thread.
 template <class Body>
 smallbatch_status answer(const Body& body) noexcept {
   try {
@@ -98,7 +98,7 @@ smallbatch_status answer(const Body& body) noexcept {
   }
 }
 
-/// Returns the number of an enumerator from the caller. It may be none of the enumerators.
+/// Returns an enumerator from the caller as a number. The number may belong to none of the enumerators.
 template <class Enum>
 int number_of(const Enum& value) {
   static_assert(sizeof(Enum) == sizeof(int));
@@ -117,7 +117,7 @@ int number_of(const Enum& value) {
 inline void check_present(const char* name, const void* pointer) {
   if (pointer == nullptr) refuse(std::string(name) + " is NULL", "it is needed", "Give its address.");
 }
-/// Checks a pointer to `count` elements; it is needed if there are any.
+/// Checks a pointer to `count` elements. The pointer may be null if there are no elements.
 inline void check_present(const char* name, const void* pointer, std::int64_t count) {
   if (count > 0) check_present(name, pointer);
 }

@@ -61,7 +61,7 @@ CorrelationCall call_of(const smallbatch_signals& signals, const smallbatch_visi
   return call;
 }
 
-/// Does the work. If `wanted_bytes` is not null, it returns the bytes of workspace instead.
+/// Correlates. If `wanted_bytes` is not null, stores the bytes of workspace there and computes nothing.
 void run(Context& context, const smallbatch_signals* signals, const smallbatch_visibilities* visibilities,
          void* workspace, std::size_t bytes, std::size_t* wanted_bytes) {
   check_present("signals", signals);

@@ -1,5 +1,6 @@
-// Calls with device arrays. They measure and divide workspaces, and enqueue everything on the context's stream. The
-// implementation is device_cuda.cpp, or device_nocuda.cpp in a build without CUDA.
+// Calls with device arrays. device_workspace_bytes() measures a workspace. enqueue() divides the workspace and enqueues
+// the call on the context's stream. The implementation is device_cuda.cpp, or device_nocuda.cpp in a build without
+// CUDA.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
-// Calls with device arrays. One code both measures and divides a workspace: starting from null, the end is the size.
+// Calls with device arrays. Pieces both measures and divides a workspace. To measure, it divides a workspace that
+// starts at null, and the end is the size.
 #include "core/device_cuda.hpp"
 
 #include <string>
@@ -35,8 +36,9 @@ class Pieces {
   std::size_t bytes_ = 0;
 };
 
-/// Throws as check() does. If a launch refuses arguments that the struct's members alone do not reveal, it names the
-/// problem and the remedy. CUDA returns the same error for arguments that it does not accept.
+/// Throws as check() does, except for cudaErrorInvalidValue. Launches return this error for arguments that the checks
+/// of single members cannot find. CUDA returns it for arguments that it does not accept. The thrown error then has
+/// `problem` and `remedy`.
 void check_launch(cudaError_t status, const std::string& problem = "the call is too large for a launch",
                   const std::string& remedy = "Pass fewer problems per call.") {
   if (status != cudaErrorInvalidValue) return check(status);
@@ -53,7 +55,8 @@ void check_systems_launch(cudaError_t status) {
 
 cudaStream_t stream_of(const Context& context) { return static_cast<cudaStream_t>(context.stream); }
 
-/// The solvers' arguments for a call's systems, some of them in the workspace, and which arrays must be moved.
+/// The solvers' arguments for a call's systems. Some arrays lie in the workspace: gathers_a, gathers_b and scatters_x
+/// say which arrays must be copied there or back.
 template <class T>
 struct DeviceSystems {
   DeviceSystems(const SystemsCall<T>& call, void* workspace) {
@@ -111,7 +114,8 @@ struct DeviceSystems {
   std::size_t bytes = 0;
 };
 
-/// Arguments of direct_sum() and pair_energies(), some of them in the workspace.
+/// The charges as direct_sum() and pair_energies() take them. Offsets, positions and charges lie in the workspace if
+/// the caller gives another layout.
 struct DeviceCharges {
   DeviceCharges(const ChargesCall& call, Pieces& pieces)
       : charges{call.count, call.offset, call.position, call.charge, call.group, call.width} {

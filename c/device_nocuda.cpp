@@ -3,7 +3,7 @@
 namespace smallbatch {
 
 namespace {
-/// Throws. No call with device arrays comes this far, because no handle for it could be made.
+/// Throws. No call gets here, because a build without CUDA makes no handle for device arrays.
 [[noreturn]] void refuse_device() {
   throw Error(ErrorKind::no_device, "device memory cannot be used", "this build has no CUDA",
               "Use SMALLBATCH_CPU, or install the CUDA toolkit and configure again with -DSMALLBATCH_CUDA=ON.");

@@ -21,8 +21,8 @@ static_assert(offsetof(smallbatch_potential_summary, values) == offsetof(Potenti
 
 namespace {
 
-/// Checks that offsets divide the items among the problems, or that they can be divided evenly. Offsets on the device
-/// are not read.
+/// Checks that offsets run from 0 to the number of items. Without offsets, checks that the items can be divided evenly
+/// among the problems. Offsets on the device are not read.
 void check_offsets(const char* items, const char* offset_name, const std::int64_t* offset, std::int64_t count,
                    std::int64_t total, bool on_device) {
   if (offset == nullptr) {
@@ -157,8 +157,8 @@ PairEnergyCall call_of(const smallbatch_charges& charges, const smallbatch_pair_
   return call;
 }
 
-/// Charges on the host, and offsets of points, in the layout that the sums read. Arrays that are already in this layout
-/// are used as they are.
+/// Charges on the host, and offsets of points, in the layout that the sums read. Arrays of the caller that already have
+/// this layout are not copied.
 class HostBatches {
  public:
   HostBatches(const ChargesCall& call, unsigned threads)
@@ -211,7 +211,7 @@ void run_on_host(Context& context, const PairEnergyCall& call) {
   context.pair_energy().evaluate(batches.charges, call.options, call.result);
 }
 
-/// Does the work. If `wanted_bytes` is not null, it returns the bytes of workspace instead.
+/// Runs a checked call. If `wanted_bytes` is not null, stores the bytes of workspace there and computes nothing.
 template <class Call>
 void run(Context& context, const Call& call, bool on_device, void* workspace, std::size_t bytes,
          std::size_t* wanted_bytes) {

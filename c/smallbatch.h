@@ -30,10 +30,10 @@
  * Device arrays need a handle of SMALLBATCH_CUDA. A call is then asynchronous on the handle's stream. It enqueues
  * kernels, allocates nothing and never synchronises. CUDA graphs can therefore be captured from it.
  *
- * A call with device arrays works in `workspace`, which is device memory. It has at least as many bytes as the
- * ..._workspace function of the same name gives for the same arguments. It starts at a multiple of 256 bytes, as memory
- * from cudaMalloc does. Its contents before and after the call have no meaning. `workspace` is NULL if the function
- * gives 0. With host arrays the function gives 0.
+ * A call with device arrays works in `workspace`, which is device memory. The workspace has at least as many bytes as
+ * the ..._workspace function of the same name gives for the same arguments. It starts at a multiple of 256 bytes, as
+ * memory from cudaMalloc does. Its contents before and after the call have no meaning. `workspace` is NULL if the
+ * ..._workspace function gives 0. With host arrays that function always gives 0.
  *
  * The call reads nothing on the device before it enqueues kernels, so pointers and sizes must be right. Arrays and
  * workspace must exist until the stream has finished the call. Until then, no other stream may use the arrays that are
@@ -102,15 +102,15 @@ smallbatch_status smallbatch_create(smallbatch_handle* handle, smallbatch_backen
  *  ignored. */
 void smallbatch_destroy(smallbatch_handle handle);
 
-/** Returns the backend of the handle: SMALLBATCH_CPU, SMALLBATCH_CUDA or SMALLBATCH_REFERENCE. `device` becomes the
- *  CUDA device's index, or -1 for other backends. Either pointer may be NULL. */
+/** Stores the backend of the handle in `backend`: SMALLBATCH_CPU, SMALLBATCH_CUDA or SMALLBATCH_REFERENCE. Stores the
+ *  CUDA device's index in `device`, or -1 for other backends. Either pointer may be NULL. */
 smallbatch_status smallbatch_get_backend(smallbatch_handle handle, smallbatch_backend* backend, int* device);
 
 /** Sets the stream for all later calls with device arrays, a cudaStream_t of the handle's device. A new handle has
  *  NULL, the default stream. */
 smallbatch_status smallbatch_set_stream(smallbatch_handle handle, void* cuda_stream);
 
-/** Waits until the handle's stream has finished all enqueued work. Other backends have nothing to wait for. */
+/** Waits until the handle's stream has finished all enqueued work. Backends without a stream return at once. */
 smallbatch_status smallbatch_synchronize(smallbatch_handle handle);
 
 /** Sets the number of threads that the CPU and the reference use from now on. A new handle has 0: one thread per core
@@ -120,7 +120,7 @@ smallbatch_status smallbatch_set_threads(smallbatch_handle handle, int threads);
 
 /** Returns the sentence about the last failed call with this handle: what is wrong, why, and what to do. It is "" if no
  *  call has failed. For NULL it is about the calling thread's last failed call without a handle. The text is valid
- *  until the next such call. */
+ *  until the next call with this handle fails, or for NULL the next call without a handle on this thread. */
 const char* smallbatch_last_error(smallbatch_handle handle);
 
 /* ---- types of numbers, and their places ---- */
@@ -189,8 +189,8 @@ typedef struct smallbatch_systems {
 
   const int32_t* sizes; /**< (count), each from 0 to n; NULL: all are n. For system k only the first sizes[k] rows
                              and columns of A, and rows of b, count; they keep their places among n. Elements beyond
-                             may have any value, but must be readable memory. Elements of x beyond are set to 0. Not
-                             for factors */
+                             may have any value, but must be readable memory. Elements of x beyond are set to 0.
+                             NULL in smallbatch_factor and smallbatch_solve_factored */
 } smallbatch_systems;
 
 /** Sets every member: by rows, both triangles, tight, and no arrays yet. */
@@ -283,13 +283,14 @@ smallbatch_status smallbatch_log_determinant_workspace(smallbatch_handle handle,
                                                        const smallbatch_solve_options* options,
                                                        size_t* workspace_bytes);
 
-/** Factors A = L D L^T of systems, for right-hand sides that come later. They are made by smallbatch_factor and used by
- *  smallbatch_solve_factored. Each may run on any backend. Initialise the struct with smallbatch_factors_init. */
+/** Factors A = L D L^T of systems, for right-hand sides that come later. smallbatch_factor makes them, and
+ *  smallbatch_solve_factored uses them. The two calls may run on different backends. Initialise the struct with
+ *  smallbatch_factors_init. */
 typedef struct smallbatch_factors {
   void* factor;            /**< (count, n(n+1)/2) of the systems' type, by rows: d_0, l_10, d_1, l_20, l_21, d_2, ...
                                 Each d_k takes the place of the diagonal of L, which is 1 */
-  int64_t stride;          /**< from one to the next, in numbers, or SMALLBATCH_TIGHT; 0, only to solve: one for all
-                                systems */
+  int64_t stride;          /**< from one factor to the next, in numbers, or SMALLBATCH_TIGHT; 0, only to solve: one
+                                for all systems */
   int32_t* info;           /**< (count, or 1 if the stride is 0): status of each A as in smallbatch_solutions; -4 and -5
                                 if a factor leaves the range of the type. In smallbatch_solve_factored, the solutions'
                                 info must be another array */
@@ -340,7 +341,7 @@ typedef struct smallbatch_charges {
   const int8_t* group;       /**< (charge_count): 1 or 2 for the groups of an interaction energy or of pairs; another
                                   number: neither group. NULL: no groups */
   const double* width;       /**< (charge_count), angstrom: the standard deviation of each Gaussian charge's density;
-                                  0: a point. Not with a softening or a screening length. NULL: all are points */
+                                  0: a point. Excludes softening and screening. NULL: all are points */
 } smallbatch_charges;
 
 /** Sets every member: no offsets, no groups, no widths, and no arrays yet. */
@@ -365,7 +366,7 @@ typedef struct smallbatch_targets {
   const double* spacing;   /**< (count, 3), each > 0 */
   int64_t first_plane;     /**< only the planes k = first_plane to first_plane + plane_count - 1 are evaluated */
   int64_t plane_count;     /**< nz: all planes */
-  double smallest_spacing; /**< no spacing is smaller. 0: unknown, which costs two short kernels on a GPU */
+  double smallest_spacing; /**< lower limit of all spacings. 0: unknown, which costs two short kernels on a GPU */
 
   int64_t point_count;         /**< points of all problems together */
   const int64_t* point_offset; /**< (count + 1), from 0 to point_count: problem p has points point_offset[p] to
@@ -386,7 +387,7 @@ typedef enum smallbatch_singular {
   SMALLBATCH_INFINITE = 0, /**< V: an infinity with the sign of the net charge there, or 0 if that is 0. E: NaN, or 0
                                 if the net charge is 0. A pair: an infinity with the sign of f q_i q_j; an energy
                                 with infinities of both signs is NaN */
-  SMALLBATCH_SKIP = 1      /**< V and E: the values of all other charges. A pair: nothing */
+  SMALLBATCH_SKIP = 1      /**< V and E: the sums over all other charges. A pair: left out */
 } smallbatch_singular;
 
 /** Options of smallbatch_potential and smallbatch_pair_energy. NULL instead of a pointer to them means the values that
@@ -398,7 +399,8 @@ typedef enum smallbatch_singular {
  *  exp(-rho/screening_length). For a charge with width w > 0, g is erf(r/(sqrt(2) w))/r. For a pair, w^2 = w_i^2 +
  *  w_j^2; a pair with w > 0 is never singular. */
 typedef struct smallbatch_potential_options {
-  smallbatch_singular singular; /**< result of charges on targets; has no effect with a softening */
+  smallbatch_singular singular; /**< V and E at targets that hold a charge, and energies of pairs on one place; has
+                                     no effect with a softening */
   double unit_factor;           /**< f, finite: smallbatch_potential_unit_factor, divided by the dielectric constant
                                      if there is one; 1: e/angstrom */
   double softening;             /**< angstrom; 0: none */
@@ -406,7 +408,7 @@ typedef struct smallbatch_potential_options {
   double screening_length;      /**< angstrom; 0: none */
 } smallbatch_potential_options;
 
-/** Sets every member: infinities, e/angstrom, no softening, cut-off or screening. */
+/** Sets every member: SMALLBATCH_INFINITE, the factor 1 (e/angstrom), and no softening, cut-off or screening. */
 void smallbatch_potential_options_init(smallbatch_potential_options* options);
 
 /** Summary of the potentials that are finite. */
@@ -567,13 +569,13 @@ size_t smallbatch_describe_pair_energy_info(int32_t info, char* buffer, size_t s
 /** Writes one line about the `info` of a channel of smallbatch_correlate, as smallbatch_describe_solve_info does. */
 size_t smallbatch_describe_correlation_info(int32_t info, char* buffer, size_t size);
 
-/** Returns the factor from e/angstrom to a unit of V: "volt", "kT/e", "kcal/mol/e", "kJ/mol/e", "hartree/e" or
+/** Stores the factor from e/angstrom to a unit of V: "volt", "kT/e", "kcal/mol/e", "kJ/mol/e", "hartree/e" or
  *  "e/angstrom". Only kT/e needs the temperature (kelvin), which must then be positive. The constants are those of
  *  CODATA 2018. */
 smallbatch_status smallbatch_potential_unit_factor(const char* unit, double temperature_kelvin, double* factor);
-/** Returns a unit of length in angstrom: "angstrom", "nm", "bohr", "pm" or "m". */
+/** Stores the length of a unit in angstrom: "angstrom", "nm", "bohr", "pm" or "m". */
 smallbatch_status smallbatch_length_unit_in_angstrom(const char* unit, double* angstrom);
-/** Returns a unit of charge in units of e: "e" or "C". */
+/** Stores the charge of a unit in units of e: "e" or "C". */
 smallbatch_status smallbatch_charge_unit_in_e(const char* unit, double* e);
 
 #ifdef __cplusplus

@@ -39,7 +39,8 @@ void set_b(Batch& batch, const SystemsCall<T>& call, unsigned threads, AlignedVe
   batch.b_stride = call.b.is_shared() ? 0 : tight;
 }
 
-/// Sets x. Returns whether x lies in separate memory and must be scattered afterwards.
+/// Sets solution.x: the caller's array, or `memory` if the solvers cannot write that array's layout. Returns whether x
+/// lies in `memory` and must be scattered afterwards.
 template <class T>
 bool set_x(SpdSolution<T>& solution, const SystemsCall<T>& call, AlignedVector<T>& memory) {
   if (const auto there = canonical_spd_rhs(call.n, call.columns_of_x(), call.count, call.x)) {
@@ -76,7 +77,8 @@ void run_on_host(Context& context, const SystemsCall<T>& call) {
   if (scatters) scatter_spd_solutions<T>(call.n, call.columns_of_x(), call.count, solution.x, call.x, threads);
 }
 
-/// Does the work of all calls. If `wanted_bytes` is not null, it returns the bytes of workspace instead.
+/// Checks and runs a call of any operation. If `wanted_bytes` is not null, stores the bytes of workspace there and
+/// computes nothing.
 void run(Context& context, SystemsOperation operation, const SystemsArguments& given, void* workspace,
          std::size_t bytes, std::size_t* wanted_bytes) {
   const bool has_factors = operation == SystemsOperation::factor || operation == SystemsOperation::solve_factored;

@@ -40,7 +40,7 @@ struct SystemsCall {
   [[nodiscard]] int columns_of_x() const { return operation == SystemsOperation::invert ? n : nrhs; }
 };
 
-/// Structs of a call; null if it has no such struct.
+/// Pointers to the structs of a call; null for structs that the call does not have.
 struct SystemsArguments {
   const smallbatch_systems* systems = nullptr;
   const smallbatch_solutions* solutions = nullptr;
@@ -76,7 +76,7 @@ SpdFactoredBatch<T> factored_batch_of(const SystemsCall<T>& call) {
   return batch;
 }
 
-/// Number of matrices in memory.
+/// Number of matrices in memory: one for all systems if the array is shared, else `count`.
 template <class T>
 std::int64_t matrices_in(const MatrixArray<T>& array, std::int64_t count) {
   return array.is_shared() ? std::min<std::int64_t>(count, 1) : count;

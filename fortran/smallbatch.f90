@@ -762,7 +762,7 @@ contains
     if (present(array)) place = c_loc(array)
   end function
 
-  !> Whether an optional argument has this size, or is absent.
+  !> Returns whether an optional array is absent or has `count` elements.
   function fits_float32(array, count) result(it_fits)
     real(c_float), intent(in), optional, contiguous, target :: array(:)
     integer, intent(in) :: count
@@ -1014,7 +1014,7 @@ contains
     if (present(array)) place = c_loc(array)
   end function
 
-  !> Whether an optional argument has this size, or is absent.
+  !> Returns whether an optional array is absent or has `count` elements.
   function fits_float64(array, count) result(it_fits)
     real(c_double), intent(in), optional, contiguous, target :: array(:)
     integer, intent(in) :: count

@@ -16,7 +16,7 @@ from matplotlib.lines import Line2D
 from ._molecule import Molecule, bonds, element, molecule, radii
 from ._result_file import File, Group, Refused, shown
 
-_AXES = {"x": (0, 1, 2), "y": (1, 0, 2), "z": (2, 0, 1)}  # across, to the right, upwards
+_AXES = {"x": (0, 1, 2), "y": (1, 0, 2), "z": (2, 0, 1)}  # axes across the plane, to the right, upwards
 
 
 def slice_map(
@@ -34,10 +34,10 @@ def slice_map(
 ) -> Figure:
     """A plane of the potential on a lattice, nearest to ``place`` (angstrom; the middle) along ``axis``.
 
-    Colours and contour lines reach from minus to plus ``value_range``, as ``"5 kT/e"``. The map is then in that unit.
-    Without a range, they reach to the 98th percentile of the magnitude. ``problems`` is the problem file. If it is
-    given, all atoms that the plane cuts are drawn, with their bonds and the outline of the molecule. E is drawn if it
-    was computed; ``field`` is ``"lines"``, ``"arrows"`` or ``"none"``. The map is interpolated between lattice
+    Colours and contour lines reach from minus to plus ``value_range``, such as ``"5 kT/e"``. The map is then in that
+    unit. Without a range, they reach to the 98th percentile of the magnitude. ``problems`` is the problem file. If the
+    file is given, all atoms that the plane cuts are drawn, with their bonds and the outline of the molecule. E is drawn
+    if it was computed; ``field`` is ``"lines"``, ``"arrows"`` or ``"none"``. The map is interpolated between lattice
     points; ``cells`` shows each point as a rectangle instead.
     """
     with opened(results) as file, matplotlib.rc_context(STYLE):
@@ -73,7 +73,7 @@ def draw_slice(
     at = origin[across] + plane * spacing[across]
     part: list[Any] = [index, slice(None), slice(None), slice(None)]
     part[3 - across] = plane
-    # A plane may be larger than any picture. Every so many points are read then.
+    # A plane may have more points than a picture has pixels. Then only every step-th point is read.
     every = [max(1, int(shape[a]) // 4096) for a in (right, up)]
     for a, step in zip((right, up), every):
         part[3 - a] = slice(None, None, step)
@@ -170,8 +170,8 @@ def draw_slice(
 def _resampled(
     values: np.ndarray, limit: float, extent: tuple[float, ...], step: np.ndarray
 ) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Square pixels, 800 or more in a row, and their places. A cubic spline of arsinh(5 V / limit) lies between
-    lattice points: this stays smooth near charges. NaNs stay NaNs."""
+    """Returns square pixels, 800 or more in a row, and their places. Between lattice points, arsinh(5 V / limit) is
+    interpolated by a cubic spline, because it is smooth even near charges. NaNs stay NaNs."""
     from scipy.ndimage import map_coordinates
 
     wide, high = extent[1] - extent[0], extent[3] - extent[2]
@@ -227,7 +227,7 @@ def _draw_field(axes: Any, e: np.ndarray, x: np.ndarray, y: np.ndarray, kind: st
 
 def _draw_atoms(axes: Any, atoms: Molecule, order: tuple[int, int, int], at: float, extent: tuple[float, ...]) -> int:
     """Draws the atoms that the plane cuts, as circles of a quarter of their radii, and their bonds. If elements are
-    known, the line in which the plane cuts the molecule is drawn, too. Returns the number of atoms."""
+    known, also draws the outline of the cut atoms, with van der Waals radii. Returns the number of atoms."""
     across, right, up = order
     place, radius = atoms.position, radii(atoms.number)
     depth = np.abs(place[:, across] - at)

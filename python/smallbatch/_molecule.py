@@ -17,7 +17,8 @@ class Element(NamedTuple):
     # Van der Waals radius, angstrom: A. Bondi, J. Phys. Chem. 68, 441 (1964), and
     # S. Alvarez, Dalton Trans. 42, 8617 (2013).
     radius: float
-    # Covalent radius, angstrom: B. Cordero et al., Dalton Trans. 2008, 2832. Metals have 0: no bond of theirs is drawn.
+    # Covalent radius, angstrom: B. Cordero et al., Dalton Trans. 2008, 2832. It is 0 for metals, so that no bonds of
+    # metals are drawn.
     covalent: float
     colour: str
 
@@ -60,8 +61,9 @@ def _looked_up(number: np.ndarray, what: str) -> np.ndarray:
 
 
 def bonds(position: np.ndarray, number: np.ndarray) -> np.ndarray:
-    """Pairs of atoms, (bonds, 2), no farther apart than their covalent radii and 0.4 angstrom. Unknown elements and
-    metals have no bonds. Atoms are sorted into cells: the time is proportional to their number."""
+    """Returns pairs of atoms, (bonds, 2), with a distance of at most the sum of their covalent radii plus 0.4 angstrom.
+    Unknown elements and metals have no bonds. Atoms are sorted into cells, so the time is proportional to their
+    number."""
     covalent = _looked_up(number, "covalent")
     known = np.flatnonzero((covalent > 0) & np.isfinite(position).all(1))
     if len(known) < 2:
@@ -119,7 +121,8 @@ def surface(
         density[part] += np.exp(2.3) * (
             np.exp(-2.3 / r**2 * x)[:, None, None] * np.exp(-2.3 / r**2 * y)[:, None] * np.exp(-2.3 / r**2 * z)
         )
-    # Marching cubes is run on the logarithm, which is nearly linear there: the triangles are smoother.
+    # Marching cubes takes the logarithm of the density. The logarithm is nearly linear near the surface, so triangles
+    # are smoother.
     with np.errstate(divide="ignore"):
         vertices, triangles, normals, _ = marching_cubes(
             np.log(np.maximum(density, 1e-6)), 0.0, spacing=(step,) * 3, gradient_direction="descent"
@@ -128,7 +131,7 @@ def surface(
 
 
 def interpolated(values: np.ndarray, origin: np.ndarray, spacing: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """Values of a lattice (nz, ny, nx), interpolated linearly at places; NaN outside of it."""
+    """Returns values of a lattice (nz, ny, nx), interpolated linearly at places; NaN for places outside the lattice."""
     from scipy.ndimage import map_coordinates
 
     at = ((places - origin) / spacing)[:, ::-1].T
@@ -136,7 +139,7 @@ def interpolated(values: np.ndarray, origin: np.ndarray, spacing: np.ndarray, pl
 
 
 class Molecule(NamedTuple):
-    """The charges of a problem: places (angstrom), charges (e), and atomic numbers, 0 where they are not known."""
+    """The charges of a problem: positions (angstrom), charges (e), and atomic numbers, 0 if they are not known."""
 
     position: np.ndarray
     charge: np.ndarray
@@ -144,7 +147,7 @@ class Molecule(NamedTuple):
 
 
 def _first_of_share(results: File, problems: File, one: Group, offset: np.ndarray) -> int:
-    """The first problem of a share, by the rule of io/format/share.cpp."""
+    """Returns the index of a share's first problem in the problem file, by the rule of io/format/share.cpp."""
     share = results.text(results.h5.get("provenance", results.h5), "share")
     if not share:
         return 0
@@ -167,7 +170,7 @@ def _first_of_share(results: File, problems: File, one: Group, offset: np.ndarra
 
 
 def molecule(results: File, path: str | os.PathLike[str], one: Group, index: int) -> Molecule:
-    """The charges of one problem of the results, from the problem file that was run."""
+    """Returns the charges of problem `index` of the results. `path` is the problem file that was run."""
     with File(path) as problems:
         _check_identity(results, problems)
         source = problems.choose(one.path)
@@ -215,7 +218,8 @@ def _check_identity(results: File, problems: File) -> None:
 
 
 def _of_trajectory(results: File, problems: File, one: Group, name: str, index: int) -> Molecule:
-    """Atoms of a frame of H5MD. Ids may move from place to place, so elements are taken only if there are no ids."""
+    """Returns the atoms of a frame of H5MD. With ids, atoms may change places from frame to frame. Elements are
+    therefore read only if there are no ids."""
     group = problems.child(problems.h5, "particles")
     particles = problems.child(group, name) if isinstance(group, h5py.Group) else None
     if not isinstance(particles, h5py.Group):

@@ -37,7 +37,8 @@ def figure_html(figure: Figure, caption: str, kind: str = "png") -> Html:
 
 
 def histograms(file: File, one: Group, *numbers: tuple[Any, str, str]) -> Html:
-    """Histograms of (group that has it, dataset, caption), if the dataset is there."""
+    """Returns a histogram for each (group, name of a dataset in the group, caption). Datasets that are missing are left
+    out."""
     found = []
     for node, name, caption in numbers:
         values = None if node is None else file.dataset(node, name)
@@ -61,7 +62,8 @@ class Page:
         self.asked = {name: False for name in problem}
 
     def chosen(self, one: Group, look: Look) -> list[int]:
-        """The problems to draw: those that were asked for, or the one with the largest error, or the first."""
+        """Returns the problems to draw: those that were asked for, else the one with the largest error, else the
+        first."""
         found = []
         for which in self.problem:
             try:
@@ -73,7 +75,7 @@ class Page:
 
 
 def maps(page_: Page, one: Group, look: Look) -> Html:
-    """Slices through the middle, the surface, and thumbnails of up to 200 problems."""
+    """Returns slices through the middle of chosen problems, their surfaces, and thumbnails of up to 200 problems."""
     file = page_.file
     v = file.dataset(one.node, "V")
     if v is None or v.ndim != 4 or not look.batch:
@@ -110,7 +112,7 @@ def _words_of_slice(figure: Figure) -> str:
 
 
 def _turning(page_: Page, one: Group, index: int) -> Html:
-    """The surface of a molecule in a frame that can do nothing but show it."""
+    """Returns the surface of a molecule in a frame. The frame's sandbox allows only the viewer's scripts."""
     mesh = potential_on_surface(page_.file, one, index, page_.problems, page_.range, 250_000)
     with np.errstate(invalid="ignore"):
         colours = SIGNED(np.ma.masked_invalid((mesh.values / mesh.limit + 1) / 2))[:, :3] * 255
@@ -127,7 +129,7 @@ def _turning(page_: Page, one: Group, index: int) -> Html:
 
 
 def _thumbnails(page_: Page, one: Group, look: Look, v: Any) -> Html:
-    """Planes across z, through the middle, all in one range of colours."""
+    """Returns the middle plane across z of each problem, small. All planes have the same range of colours."""
     file, count = page_.file, min(look.batch, MOST_ROWS)
     every = [max(1, -(-length // 96)) for length in v.shape[2:]]
     limit, unit, factor = range_of(page_.range, file.unit(one), file.kelvin(one))

@@ -1,6 +1,6 @@
 """Result files, read with h5py for pictures and for the report: sets, problems by name, numbers in pieces.
 
-Names and texts of a file are a stranger's words. :func:`shown` makes them one line that nothing obeys.
+Names and texts of a file may come from anybody. :func:`shown` makes each of them one line without control characters.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import xxhash
 KINDS = ("solve", "potential", "pair_energy", "correlation")
 _NEWEST = (1, 9)
 _AT_ONCE = 1 << 16  # problems
-_PIECE = 1 << 20  # bytes that have a checksum
+_PIECE = 1 << 20  # bytes with one checksum
 ELEMENTARY_CHARGE, _PERMITTIVITY, _BOLTZMANN, _AVOGADRO = (
     1.602176634e-19,
     8.8541878128e-12,
@@ -24,8 +24,8 @@ ELEMENTARY_CHARGE, _PERMITTIVITY, _BOLTZMANN, _AVOGADRO = (
     6.02214076e23,
 )
 BOHR = 0.529177210903  # angstrom
-_VOLT = ELEMENTARY_CHARGE / (4 * np.pi * _PERMITTIVITY * 1e-10)  # one e at one angstrom
-POTENTIAL_UNITS: dict[str, Callable[[float], float]] = {  # e/angstrom in each, at a temperature
+_VOLT = ELEMENTARY_CHARGE / (4 * np.pi * _PERMITTIVITY * 1e-10)  # V of one e at one angstrom, in volt
+POTENTIAL_UNITS: dict[str, Callable[[float], float]] = {  # 1 e/angstrom in the unit, at a temperature
     "volt": lambda kelvin: _VOLT,
     "kT/e": lambda kelvin: _VOLT * ELEMENTARY_CHARGE / (_BOLTZMANN * kelvin),
     "kcal/mol/e": lambda kelvin: _VOLT * ELEMENTARY_CHARGE * _AVOGADRO / 4184,
@@ -50,7 +50,7 @@ _LENGTHS = {
 
 
 class Refused(ValueError):
-    """A file or a call that makes no picture. The message reads *problem (why). Remedy.*"""
+    """A file or a call from which no picture can be made. The message reads *problem (why). Remedy.*"""
 
     def __init__(self, problem: str, why: str, remedy: str, exit_code: int = 3):
         super().__init__(f"{problem} ({why}). {remedy}")
@@ -58,8 +58,8 @@ class Refused(ValueError):
 
 
 def shown(text: Any) -> str:
-    """One line that may be shown. Characters that a terminal or a browser obeys become ``\\x1b``; so do bytes that
-    are no text."""
+    """Returns a text as one line that is safe to show. Characters that control a terminal or a browser, and bytes that
+    are no text, become escapes such as ``\\x1b``."""
     data = text if isinstance(text, bytes) else str(text).encode("utf-8", "surrogateescape")
     line = data.decode("utf-8", "surrogateescape")
     return "".join(
@@ -73,14 +73,14 @@ def shown(text: Any) -> str:
 
 
 def text_of(value: Any) -> str:
-    """Text of an attribute or element."""
+    """Returns the text of an attribute or of an element of a dataset."""
     if isinstance(value, np.ndarray):
         value = value.ravel()[0] if value.size else b""
     return value.rstrip(b"\0").decode("utf-8", "surrogateescape") if isinstance(value, bytes) else str(value)
 
 
 def unit_factor(old: str, new: str, kelvin: float) -> float:
-    """Factor from one unit of the potential to another. ``V`` is volt."""
+    """Returns the factor from one unit of the potential to another. The name ``V`` means volt."""
     names = {"V": "volt", "eV/e": "volt"}
     factors = []
     for name in (old, new):
@@ -97,7 +97,7 @@ def unit_factor(old: str, new: str, kelvin: float) -> float:
 
 
 def length_factor(name: str) -> float:
-    """Angstrom in a unit of length, as problem files name it."""
+    """Returns the length of a unit in angstrom. The names of units are those of problem files."""
     word = name.replace("metre", "meter").replace("\u212b", "Å")
     word = word if word == "m" else word.lower()
     for known in (word, word.removesuffix("s")):
@@ -153,7 +153,7 @@ class File:
         self.sums = self._checksums(tuple(int(part) for part in np.ravel(version)))
 
     def _checksums(self, version: tuple[int, ...]) -> dict[str, np.ndarray]:
-        """Checksums of each dataset, one for each MiB. A checksum that was compared becomes empty."""
+        """Returns the checksums of each dataset, one for each MiB. _compare() empties a checksum after a comparison."""
         provenance = self.child(self.h5, "provenance")
         if version < (1, 7) or provenance is None or self.text(provenance, "kind", "results") != "results":
             return {}
@@ -171,7 +171,8 @@ class File:
         return {text_of(name): hashes[first:last].copy() for name, first, last in zip(names, offset, offset[1:])}
 
     def _compare(self, dataset: h5py.Dataset, place: Any) -> None:
-        """Compares the pieces that hold `place` with their checksums. A piece is compared once."""
+        """Compares the pieces of a dataset that hold the elements `place` with their checksums. Each piece is compared
+        once."""
         hashes = self.sums.get(str(dataset.name)) if self.sums else None
         start = dataset.id.get_offset() if hashes is not None and len(hashes) else None
         if start is None or hashes is None:
@@ -256,7 +257,7 @@ class File:
         return found
 
     def read(self, dataset: h5py.Dataset, place: Any = ()) -> np.ndarray:
-        """Elements of a dataset, which are those that were written."""
+        """Returns elements of a dataset, after a comparison with their checksums."""
         self._compare(dataset, place)
         try:
             return np.asarray(dataset[place])
@@ -264,7 +265,7 @@ class File:
             raise self.damaged(str(dataset.name), error) from None
 
     def each_set(self, *kinds: str) -> Iterator[Group]:
-        """All sets of these kinds, in the order of their kinds and names, one at a time."""
+        """Yields all sets of these kinds, in the order of their kinds and names."""
         for kind in kinds or KINDS:
             groups = self.child(self.h5, kind)
             for name in sorted(groups) if isinstance(groups, h5py.Group) else ():
@@ -273,11 +274,11 @@ class File:
                     yield Group(kind, name, node)
 
     def sets(self, *kinds: str) -> list[Group]:
-        """All sets of these kinds."""
+        """Returns all sets of these kinds."""
         return list(self.each_set(*kinds))
 
     def choose(self, name: str | None, *kinds: str) -> Group:
-        """The set that was named, also as ``kind/name``, or the only one."""
+        """Returns the set called `name`, which may also be ``kind/name``. Without a name, returns the only set."""
         sets = self.sets(*kinds)
         if name is not None:
             sets = [one for one in sets if name in (one.name, one.path)]
@@ -291,7 +292,7 @@ class File:
             f"{shown(self.path)} holds no {wanted}", f"its sets are {held}", "Name one of them.", 2 if name else 3
         )
 
-    # what a set has
+    # ---- contents of a set ----
 
     def batch(self, one: Group) -> int:
         info = self.dataset(one.node, "info")
@@ -304,12 +305,12 @@ class File:
         return int(info.shape[0])
 
     def pieces(self, dataset: h5py.Dataset, at_once: int = _AT_ONCE) -> Iterator[tuple[int, np.ndarray]]:
-        """Yields (first index, numbers) along the first axis, some at a time."""
+        """Yields (first index, numbers) for one piece of the first axis after another."""
         for first in range(0, dataset.shape[0], at_once):
             yield first, self.read(dataset, slice(first, first + at_once))
 
     def label(self, one: Group, index: int) -> str:
-        """Name, step or time of a problem, if the file has it."""
+        """Returns the name, step or time of a problem, or "" if the file has none of them."""
         name = self.dataset(one.node, "name")
         if name is not None and index < name.shape[0]:
             return shown(text_of(self.read(name, index).item()))
@@ -326,7 +327,7 @@ class File:
         )
 
     def problem(self, one: Group, which: int | str) -> int:
-        """The index of a problem that was named by its index or its name."""
+        """Returns the index of a problem. `which` is its index or its name."""
         batch = self.batch(one)
         try:
             index = int(which)
@@ -346,7 +347,7 @@ class File:
             raise Refused(f"{shown(one.path)} has no problem {index}", f"there are {batch}", "Indices count from 0.", 2)
         return index
 
-    # potentials
+    # ---- contents of a set of potentials ----
 
     def unit(self, one: Group) -> str:
         for name in ("V", "energy"):
@@ -359,7 +360,7 @@ class File:
         return self.number(one.node, "temperature", 298.15)
 
     def lattice(self, one: Group, index: int) -> tuple[np.ndarray, np.ndarray, h5py.Dataset]:
-        """Origin and spacing (angstrom) of a problem, and V, (batch, nz, ny, nx)."""
+        """Returns the origin and the spacing (angstrom) of a problem, and the dataset V (batch, nz, ny, nx)."""
         v = self.dataset(one.node, "V")
         origin, spacing = (self.dataset(one.node, name) for name in ("origin", "spacing"))
         if v is None or v.ndim != 4 or origin is None or spacing is None:

@@ -14,7 +14,8 @@ ABSENT: Any = None  # the value of results that were not asked for
 
 
 class NumericalFailure(ArithmeticError):
-    """Some systems, problems or channels have no answer. ``indices`` (tuples) says which, ``statuses`` says why."""
+    """Some systems, problems or channels have no answer. ``indices`` holds their indices (tuples), and ``statuses``
+    their statuses."""
 
     def __init__(self, message: str, indices: list[tuple[int, ...]], statuses: list[int]):
         super().__init__(message)
@@ -37,7 +38,7 @@ class Statuses(Generic[ArrayT]):
 
     @property
     def ok(self) -> ArrayT:
-        """Whether each has its answer, in the shape of ``info``."""
+        """Whether each system, problem or channel has its answer, in the shape of ``info``."""
         answered: ArrayT = self._answered(self.info)
         return answered
 

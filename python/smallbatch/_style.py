@@ -1,4 +1,4 @@
-"""How all pictures look: fonts, colours, units, bars of colours, and how a picture becomes a file."""
+"""The look of all pictures: fonts, colours, units and colour bars. Also writes pictures to files."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _UNITS = {"volt": "V", "e/angstrom": "e/Å", "angstrom": "Å", "volt*e": "eV", "
 
 @contextlib.contextmanager
 def opened(results: Any) -> Iterator[File]:
-    """The file, which is closed again if it was opened here."""
+    """Yields the file. If `results` is a path, the file is opened here and closed again."""
     if isinstance(results, File):
         yield results
         return
@@ -52,7 +52,7 @@ def new_figure(width: float, height: float, dpi: float = 160) -> Figure:
 
 
 def plain(text: str) -> str:
-    """A name as Matplotlib shows it: dollar signs would begin a formula."""
+    """Returns a name for Matplotlib. Dollar signs are escaped, because they would begin a formula."""
     return shown(text).replace("$", r"\$")
 
 
@@ -69,7 +69,7 @@ def nice(value: float) -> float:
 
 
 def power_text(value: float) -> str:
-    """A number as 2×10⁻⁸, or as it is if it is near 1."""
+    """Returns a number as text: in the form 2×10⁻⁸, or without a power of ten from 1e-3 to 1e4."""
     if value == 0 or 1e-3 <= abs(value) < 1e4:
         return f"{value:g}"
     digits, _, power = f"{value:.1e}".partition("e")
@@ -79,7 +79,8 @@ def power_text(value: float) -> str:
 
 
 def range_of(text: str | float | None, unit: str, kelvin: float) -> tuple[float | None, str, float]:
-    """Reads "5 kT/e", a number or None: (limit, unit to draw in, factor from the file's unit)."""
+    """Reads a range such as "5 kT/e", a number or None. Returns the limit, the unit of the picture, and the factor from
+    the file's unit to that unit."""
     if text is None:
         return None, unit, 1.0
     number, _, wanted = str(text).strip().partition(" ")
@@ -110,7 +111,7 @@ def colour_bar(figure: Figure, axes: Any, mappable: Any, label: str, extend: str
 
 
 def save(figure: Figure, path: Any, overwrite: bool = False) -> None:
-    """Writes a PNG, SVG or PDF, by the ending of the path. A picture appears only when it is complete."""
+    """Writes a PNG, SVG or PDF, by the ending of the path. The file appears under its name only when it is complete."""
     path = os.fspath(path)
     ending = os.path.splitext(path)[1].lower()
     if ending not in (".png", ".svg", ".pdf"):

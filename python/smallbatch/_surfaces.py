@@ -14,7 +14,7 @@ from ._molecule import interpolated, molecule, surface
 from ._result_file import File, Group, Refused
 from ._style import SIGNED, STYLE, colour_bar, new_figure, nice, opened, plain, range_of, typeset
 
-_MOST_POINTS = 1 << 27  # of a lattice that is read as a whole
+_MOST_POINTS = 1 << 27  # most points of a lattice that is read as a whole
 
 
 def surface_map(
@@ -87,7 +87,8 @@ def surface_map(
 
 
 def line_of_sight(vertices: np.ndarray) -> np.ndarray:
-    """Three directions, as rows: to the right, the longest axis of the molecule; up; to the eye, its shortest axis."""
+    """Returns three directions as rows: to the right, up, and to the eye. The longest axis of the molecule points to
+    the right, and the shortest axis points to the eye."""
     some = vertices[:: max(1, len(vertices) // 5000)]
     turn = np.linalg.svd(some - some.mean(0), full_matrices=False)[2]
     turn[2] = np.cross(turn[0], turn[1])
@@ -108,7 +109,7 @@ class Mesh(NamedTuple):
 def potential_on_surface(
     file: File, one: Group, index: int, problems: Any, value_range: Any = None, most_points: int = 4_000_000
 ) -> Mesh:
-    """The surface of a molecule, with V interpolated linearly from the lattice."""
+    """Returns the surface of a molecule, with V interpolated linearly from the lattice."""
     origin, spacing, v = file.lattice(one, index)
     if np.prod(v.shape[1:], dtype=float) > _MOST_POINTS:
         raise Refused(

@@ -18,7 +18,7 @@ from ._results import ABSENT, Statuses
 from ._words import choice, number, words_of_files, yes_or_no
 
 _ABOUT_A = {"rcond": None, "smallest_pivot": None, "log_determinant": "float64", "repaired": "int32",
-            "perturbation": None}  # with the type of each; None: that of A
+            "perturbation": None}  # the type of each number; None: the type of A
 _LARGEST = 128  # rows
 _NUMBERS = {"backward_error": None, **_ABOUT_A}
 
@@ -39,8 +39,8 @@ class _OfSystems(Statuses[ArrayT]):
 class Solution(_OfSystems[ArrayT]):
     """The answer of each system, its status, and the numbers about it that were asked for.
 
-    All are arrays of A's library, on A's device. Numbers that were not asked for are None. So is ``x`` if only
-    determinants were asked for.
+    All are arrays of A's library, on A's device. Numbers that were not asked for are None. ``x`` is None if
+    only determinants were asked for.
 
     ``x``
         the solutions, in the shape of b broadcast to the batch, or the inverses (..., n, n); NaN if a system failed
@@ -83,7 +83,7 @@ class Solution(_OfSystems[ArrayT]):
 
 class _Systems:
     """A (..., n, n), or packed (..., n (n + 1) / 2), with its place and the structs of a call. Systems with n = 0 are
-    computed as an identity matrix with one row. `rows` is then 1, but results do not show it."""
+    computed as an identity matrix with one row. `rows` is then 1, but results have 0 rows."""
 
     def __init__(self, a: Array, b: Array, triangle: str, packed: bool, backend: str, threads: int,
                  sizes: Array = None):
@@ -134,7 +134,7 @@ class _Systems:
         return self.place.cast(cast == sizes, "int32") * (cast + 1) - 1
 
     def structs(self, batch: tuple[int, ...], nrhs: int = 1, b: Matrices | None = None) -> tuple[_core.Systems, Any]:
-        """Returns the struct for a batch, and the objects that must live until the call."""
+        """Returns the struct for a batch, and the objects that must stay alive until the call has been made."""
         a = matrices(self.place, self.a, batch, by_rows=True if self.packed else None)
         systems = _struct(self, batch, nrhs, b)
         # Columns of A are rows of A^T = A, and the lower triangle of A^T is the upper triangle of A.
@@ -160,7 +160,7 @@ def _struct(of: Any, batch: tuple[int, ...], nrhs: int, b: Matrices | None) -> _
 
 def _right_hand_sides(of: Any) -> tuple[Array, bool, tuple[int, ...], int]:
     """Returns b as (..., n, nrhs), whether it has one vector for each system, the shape of the batch with b, and nrhs.
-    If b has no numbers, zeros take its place, so that A is still checked."""
+    If b is empty (n = 0 or nrhs = 0), zeros take its place, so that A is still checked."""
     b = floats(of.place, of.b, "b", None if hasattr(of.b, "dtype") else of.dtype, of_whole=of.dtype)
     shape = tuple(b.shape)
     if of.place.dtype(b) != of.dtype:
@@ -257,8 +257,8 @@ def solve(A: Brought[ArrayT], b: Array, *, triangle: str = "both", packed: bool 
         should be definite but are not to working precision. The answer is that of a nearby matrix. 0: none is raised
     ``sizes``
         whole numbers (...) from 0 to n, for systems smaller than n; broadcast to the systems of A and b. For a system
-        of size k only the first k rows and columns of A, and rows of b, are read. They keep their places among n.
-        Beyond them x is 0
+        of size k only the first k rows and columns of A, and rows of b, are read. They keep their places among
+        the n rows and columns. The other rows of x are 0
     ``backend``
         for arrays in host memory: "auto" (a GPU if there is one), "cpu", "cuda", "cuda:1", ... or "reference"
     ``threads``

@@ -1,8 +1,8 @@
-"""A surface that turns in a browser: vtk.js, as the package trame-vtk has it, and the surface in one page.
+"""A surface that turns in a browser. One page holds the surface and the viewer vtk.js from the package trame-vtk.
 
-vtk.js is the lightest viewer that is well kept and comes whole in a package. It has 1 MB, plotly.js 4.8 MB, and K3D
-2.6 MB; py3Dmol loads 3Dmol.js from a network. The scene is a ZIP file with ``index.json``, which holds a tree of
-vtk.js's objects, and arrays of numbers by their names.
+vtk.js is the smallest viewer that is maintained and that a package contains completely. It has 1 MB. plotly.js has
+4.8 MB, and K3D has 2.6 MB. py3Dmol loads 3Dmol.js from a network. The scene is a ZIP file with ``index.json``. That
+file holds a tree of vtk.js's objects, and arrays of numbers by their names.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ._result_file import Refused
 
 
 def _array(arrays: dict[str, Any], values: np.ndarray, kind: str, **more: Any) -> dict[str, Any]:
-    """Description of an array, whose numbers go to `arrays`."""
+    """Adds the numbers of an array to `arrays`. Returns the description by which a node of the scene refers to them."""
     types = {"float32": "Float32Array", "uint32": "Uint32Array", "uint8": "Uint8Array"}
     name = f"a{len(arrays)}"
     data_type = types[str(values.dtype)]
@@ -58,8 +58,8 @@ def scene(
     """Returns a ZIP file for vtk.js. `colours` are (vertices, 3), 0 to 255. The rows of `view` point to the right, up,
     and to the eye."""
     arrays: dict[str, Any] = {}
-    vertices = vertices - (vertices.max(0) + vertices.min(0)) / 2  # the viewer turns it around the origin
-    # Triangles are to turn counter-clockwise as they are seen from outside: vtk.js lights that side.
+    vertices = vertices - (vertices.max(0) + vertices.min(0)) / 2  # the viewer turns the surface around the origin
+    # Seen from outside, the corners of a triangle must run counter-clockwise, because vtk.js lights that side.
     corner = vertices[triangles]
     turn = np.einsum(
         "ij,ij->i", np.cross(corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0]), normals[triangles[:, 0]]
@@ -140,7 +140,7 @@ def scene(
 
 
 def page(scene_file: bytes, nonce: str) -> str:
-    """The page of a viewer with its scene. Its scripts have the nonce that a Content-Security-Policy allows."""
+    """Returns the page of a viewer with its scene. Its Content-Security-Policy allows only scripts with the nonce."""
     found = importlib.util.find_spec("trame_vtk")
     if found is None or not found.submodule_search_locations:
         raise Refused(
@@ -151,10 +151,10 @@ def page(scene_file: bytes, nonce: str) -> str:
         )
     viewer = pathlib.Path(found.submodule_search_locations[0], "tools", "static_viewer.html").read_text("utf-8")
     content = base64.b64encode(scene_file).decode()
-    # Messages of the viewer to the console are of no use to a reader.
+    # The viewer's messages to the console are of no use to a reader, so they are dropped.
     start = "window.console.log = () => {};\n"
     start += f'window.loadDataSet = () => OfflineLocalView.load(document.body, {{ base64Str: "{content}" }});'
-    # The viewer would ask a network for its icon.
+    # The viewer would load its icon from a network, so the icon's address becomes empty.
     viewer = viewer.replace("https://kitware.github.io/vtk-js/icon/", "data:,")
     policy = f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'nonce-{nonce}'"
     head = f'<head><meta http-equiv="Content-Security-Policy" content="{policy}">'

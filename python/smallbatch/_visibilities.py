@@ -16,11 +16,11 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from ._result_file import File, Group, Refused, shown, text_of
 
 PARTS = {"phase": "phase", "magnitude": "|V|", "real": "Re V", "imaginary": "Im V"}
-_MOST_CELLS = 1024  # of a picture, either way
+_MOST_CELLS = 1024  # most baselines and most channels of a picture
 
 
 class Visibilities:
-    """A correlation set: its axes, and visibilities as complex numbers."""
+    """A correlation set: its numbers of integrations, channels and inputs, and its visibilities as complex numbers."""
 
     def __init__(self, file: File, one: Group):
         self.file, self.one = file, one
@@ -42,7 +42,7 @@ class Visibilities:
         self.unit = shown(file.text(one.node, "visibility_unit"))
 
     def read(self, integration: Any, channel: Any, baseline: Any) -> np.ndarray:
-        """Visibilities as complex numbers; NaN if no sample counted."""
+        """Returns visibilities as complex numbers; NaN if the weight is 0."""
         raw = self.file.read(self.data, (integration, channel, baseline))
         if raw.dtype.names:
             raw = raw[raw.dtype.names[0]] + 1j * raw[raw.dtype.names[1]].astype(float)
@@ -54,7 +54,7 @@ class Visibilities:
         return raw
 
     def pairs(self) -> tuple[np.ndarray, np.ndarray]:
-        """Inputs i >= j of each baseline."""
+        """Returns the inputs i and j of each baseline, with i >= j."""
         return np.tril_indices(self.inputs)
 
     def name_of_input(self, k: int) -> str:
@@ -87,8 +87,8 @@ def correlation(
     """Visibilities of one integration, over baselines and channels.
 
     ``part`` is ``"phase"``, ``"magnitude"``, ``"real"``, ``"imaginary"``, ``"both"`` (magnitude and phase) or
-    ``"all"``. The ``order`` of baselines is that of the file (``"index"``: (1, 0), (2, 0), (2, 1), ...) or by
-    ``"length"``, if the file has positions of inputs. ``autos`` also shows the baselines (i, i).
+    ``"all"``. The ``order`` of baselines is ``"index"``, the order of the file ((1, 0), (2, 0), (2, 1), ...), or
+    ``"length"``, for which the file must have positions of inputs. ``autos`` also shows the baselines (i, i).
     """
     with opened(results) as file, matplotlib.rc_context(STYLE):
         seen = Visibilities(file, file.choose(set, "correlation"))
@@ -208,7 +208,7 @@ def _draw_part(
 
 
 def _colour_wheel(figure: Figure, axes: Any, colours: Any) -> None:
-    """The legend of phases: an angle has the colour of its direction."""
+    """Draws the legend of phases: a wheel in which each angle has its colour."""
     box, total = axes.get_position(), figure.get_size_inches()
     side = 0.66
     wheel = figure.add_axes(
@@ -245,7 +245,8 @@ def _colour_wheel(figure: Figure, axes: Any, colours: Any) -> None:
 def baselines_over_time(
     results: Any, set: str | None = None, baselines: Sequence[tuple[int, int]] = ((1, 0),), channel: int | None = None
 ) -> Figure:
-    """Amplitude and phase of chosen baselines (i, j) in one channel (the middle one), over the integrations."""
+    """Amplitude and phase of chosen baselines (i, j) in one channel, over the integrations. Without ``channel``,
+    it is the middle channel."""
     with opened(results) as file, matplotlib.rc_context(STYLE):
         seen = Visibilities(file, file.choose(set, "correlation"))
         channel = seen.channels // 2 if channel is None else channel

@@ -11,7 +11,8 @@ import numpy as np
 
 from ._brought import plain
 
-# Other names of arguments, from files and the command line. Words for storages. Synonyms of words in files.
+# Other names of arguments (_WORDS), from files and the command line. Values of the argument `storage` (_STORAGES), each
+# with the value of `packed` that it means. Other words for values (_SYNONYMS), from files.
 _WORDS = {"size": "sizes", "uplo": "triangle", "device": "backend", "position": "positions", "charge": "charges",
           "offset": "offsets", "point_offset": "point_offsets", "group": "groups", "output_unit": "unit", "flag": "flags",
           "storage": "packed"}
@@ -40,7 +41,7 @@ def words_of_files(function: _Function) -> _Function:
 
 
 def whole_number(value: Any, name: str, bits: int = 63) -> int:
-    """Returns a whole number that the library's type can hold."""
+    """Returns a whole number. Refuses numbers that an integer of `bits` bits and a sign bit cannot hold."""
     try:
         number = operator.index(value)
     except TypeError as error:
@@ -68,7 +69,7 @@ def yes_or_no(value: Any, name: str) -> bool:
 
 
 def choice(kinds: Any, name: Any, argument: str) -> Any:
-    """Returns the enumerator of a name, a synonym or a NumPy type."""
+    """Returns the enumerator of `kinds` for a name, a synonym or a NumPy type."""
     known = np.dtype(name).name if isinstance(name, (type, np.dtype)) else name
     known = _SYNONYMS.get(known, known) if isinstance(known, str) else known
     if known not in kinds.__members__:

@@ -1,8 +1,8 @@
 """A page about a result file: what was computed, whether it is right, and pictures of it.
 
 ``python -m smallbatch.report RESULTS -o page.html`` writes one HTML file, which needs no other file and no network. All
-problems are read, some at a time, so memory does not grow with their number. Names and texts of the file are text on
-the page. This module needs ``pip install 'smallbatch[report]'``.
+problems are read, a piece at a time, so memory does not grow with their number. Names and texts of the file are shown
+as text and cannot become markup. This module needs ``pip install 'smallbatch[report]'``.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ except ImportError as error:
 
 __all__ = ["write_report"]
 
-NONCE = "nonce-of-this-page"  # becomes the hash of the page
+NONCE = "nonce-of-this-page"  # replaced by the hash of the page when the page is complete
 _MOST_SETS = 40
 
 
@@ -156,7 +156,8 @@ def _badges(failed: int, disagreed: int, checked: int, repaired: int, batch: int
 
 
 def _time(file: File) -> Html:
-    """Bars that add up: set-up, start and blocks to the whole, and each stage with its waiting to the blocks."""
+    """Returns bars of times. In the first bar, set-up, start and blocks add up to the whole run. In each further bar,
+    the work and the waiting of one stage add up to the time of the blocks."""
     note = file.h5.get("provenance", file.h5)
     seconds = {
         name: file.number(note, f"{name}_seconds", 0)
@@ -239,7 +240,8 @@ def write_report(
     """Writes the page.
 
     ``problems`` is the problem file, for atoms and surfaces. ``problem`` names the problems to draw, by name or index.
-    Without it, those with the largest errors are drawn. ``value_range`` is that of maps, as ``"5 kT/e"``.
+    Without names, the problem with the largest error is drawn. ``value_range`` is the range of colours of maps, such as
+    ``"5 kT/e"``.
     """
     output = os.fspath(output)
     if os.path.exists(output) and not overwrite:
@@ -301,7 +303,7 @@ def write_report(
             join([head, navigation, *sections, rest, _time(file), _origin(file), end]),
             NONCE,
         )
-    # No name in a file can hold the hash of the page that it is on.
+    # The nonce becomes the hash of the page. A name in the file cannot contain the hash, which depends on the name.
     text = text.replace(NONCE, hashlib.sha256(text.encode()).hexdigest())
     unfinished = f"{output}.smallbatch-part"
     try:
