@@ -101,7 +101,7 @@ struct Visibilities {
                                    std::int64_t j) const {
     return (integration * channels + channel) * baselines_of(inputs) + baseline_of(i, j);
   }
-  /// Integers of these tests are below 2^53.
+  /// Returns V_ij. Doubles hold the integers of these tests exactly, because they are below 2^53.
   [[nodiscard]] std::complex<double> at(std::int64_t integration, std::int64_t channel, std::int64_t i,
                                         std::int64_t j) const {
     const std::int64_t baseline = place(integration, channel, i, j);
@@ -137,7 +137,8 @@ inline Visibilities correlate(Correlator& correlator, const Signal& signal) {
   return correlate(correlator, signal, sum_type_of(signal));
 }
 
-/// True sum in long double, which holds sums of integers exactly, with the bound of physics/correlation.hpp.
+/// True sum, with the bound of physics/correlation.hpp. The sum is in long double, which holds sums of integers
+/// exactly.
 struct VisibilityTruth {
   long double re = 0, im = 0;
   std::int32_t weight = 0;

@@ -27,7 +27,7 @@ inline PairEnergyBlock block_of(const std::vector<Problem>& problems, bool in_gr
     block.offset.push_back(static_cast<std::int64_t>(block.charge.size()));
   }
   block.resize_results(per_charge);
-  // A number that no sum gives. It shows energies that were never written.
+  // No sum gives these numbers, so they reveal energies that the backend never wrote.
   std::fill(block.info.begin(), block.info.end(), -99);
   std::fill(block.energy.begin(), block.energy.end(), -12345);
   std::fill(block.energy_per_charge.begin(), block.energy_per_charge.end(), -12345);

@@ -51,7 +51,7 @@ inline Problem random_problem(std::uint64_t seed, std::int64_t charges, double e
   return problem;
 }
 
-/// Random points in the box of random_problem() and around it.
+/// Adds random points in the box of random_problem() and around it.
 inline void add_random_points(Problem& problem, std::uint64_t seed, std::int64_t points, double edge) {
   const ChargeSet set = random_charges(seed, 1, {points, {-3, 0, -5}, {edge + 4, edge + 4, edge + 4}, false});
   problem.points.insert(problem.points.end(), set.position.begin(), set.position.end());
@@ -97,7 +97,7 @@ inline Problem uniform_shell() {
 }
 
 /// Problems in the arrays that evaluate() takes. A charge and a point of NaN lie before the first problem and after the
-/// last problem: no code may read them.
+/// last one. No code may read them.
 struct Batch {
   std::vector<std::int64_t> offset{1}, point_offset{1};
   std::vector<double> position{NAN, NAN, NAN}, charge{NAN}, origin, spacing, point{NAN, NAN, NAN}, width{NAN};
@@ -168,7 +168,8 @@ struct Answer {
 
 enum class Wanted { potential, everything };
 
-/// Values that no sum gives. They show targets that were never written.
+/// Evaluates planes of a batch. Before that, all results get values that no sum gives. They reveal targets that the
+/// backend never wrote.
 template <class T>
 Answer<T> evaluate(Potential& backend, const Batch& batch, const PotentialOptions& options, std::int64_t first_plane,
                    std::int64_t plane_count, Wanted wanted = Wanted::potential) {
@@ -212,7 +213,7 @@ Answer<T> evaluate_everything(Potential& backend, const Where& where, const std:
 using Vector = std::array<long double, 3>;
 inline long double norm(const Vector& v) { return std::sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]); }
 
-/// Displacement from charge i to a target.
+/// Returns the displacement from charge i to a target.
 inline Vector displacement(const Problem& problem, const Where& where, std::int64_t target, std::size_t i) {
   const std::array<std::int64_t, 3> index{target % where.shape.nx, target / where.shape.nx % where.shape.ny,
                                           target / where.shape.plane_points()};
@@ -228,7 +229,8 @@ inline Vector displacement(const Problem& problem, const Where& where, std::int6
   return d;
 }
 
-/// Largest distance of a target or of a charge other than 0 from the origin (the lattice's origin or the first target).
+/// Returns the largest distance from the origin of a target, or of a charge other than 0. The origin is the lattice's
+/// origin or the first target.
 inline long double extent(const Problem& problem, const Where& where) {
   const bool on_lattice = where.kind == TargetKind::lattice;
   const std::vector<double>& targets = where.kind == at_points ? problem.points : problem.position;
@@ -250,7 +252,7 @@ inline long double extent(const Problem& problem, const Where& where) {
   return largest;
 }
 
-/// Distance within which a charge lies on a target; 0 if nothing is singular.
+/// Returns the distance within which a charge lies on a target; 0 if nothing is singular.
 inline double singular_distance(const Problem& problem, const Where& where, const PotentialOptions& options) {
   if (options.softening > 0) return 0;
   return where.kind == TargetKind::lattice ? 1e-6 * *std::min_element(problem.spacing.begin(), problem.spacing.end())
@@ -308,7 +310,8 @@ Truth truth(const Problem& problem, const Where& where, std::int64_t target, con
   return result;
 }
 
-/// Number of charges other than 0 on a lattice point, or of targets on such a charge.
+/// Returns the number of charges other than 0 that lie on a lattice point. For other targets, returns the number of
+/// targets that lie on such a charge.
 inline std::int32_t true_info(const Problem& problem, const Where& where, const PotentialOptions& options) {
   const double on_target = singular_distance(problem, where, options);
   std::vector<bool> charge_on(problem.charge.size());
@@ -357,7 +360,7 @@ inline void expect_agrees(const Comparison& found, std::source_location where = 
                              << found.worst_index << ", line " << where.line();
 }
 
-/// Whether two arrays have the same bits. Elements may be structs without gaps, such as PotentialSummary.
+/// Returns whether two arrays have the same bits. Elements may be structs without gaps, such as PotentialSummary.
 template <class T>
 bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
   return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);

@@ -20,7 +20,7 @@ struct ReferenceSystem {
   std::vector<double> potential, field;
 };
 
-/// A file has one line per <particle position="x y z" q="q" potential="v" field="ex ey ez"/>.
+/// Reads a file. It has one line per <particle position="x y z" q="q" potential="v" field="ex ey ez"/>.
 ReferenceSystem read_system(const std::string& path) {
   ReferenceSystem system;
   const std::unique_ptr<gzFile_s, int (*)(gzFile)> file(gzopen(path.c_str(), "rb"), gzclose);
@@ -95,7 +95,8 @@ class ScafacosTest : public PotentialBackendTest {
     });
   }
 
-  /// Energies of all pairs, and of each charge's pairs: q_i V_i / 2 of the file.
+  /// Expects the energies of all pairs, and the energies of each charge's pairs, which are q_i V_i / 2 with V_i of the
+  /// file.
   void expect_pair_energies(const ReferenceFile& file) {
     const ReferenceSystem system = read_system(directory_ + "/" + file.name + ".xml.gz");
     ASSERT_EQ(system.problem.charge.size(), file.charges) << "in " << directory_ << '/' << file.name << ".xml.gz";

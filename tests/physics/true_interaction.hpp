@@ -7,7 +7,8 @@
 
 namespace smallbatch::testing {
 
-/// g = value/m and -g' = slope/m^2 r/m, without a cut-off, and the factors of the bounds of point charges at m.
+/// Action of a charge without a cut-off: g = value/m and -g' = slope/m^2 r/m. `value_bound` and `slope_bound` are
+/// factors of the bounds of a point charge at distance m.
 struct TrueAction {
   long double m, value = 1, slope = 1, value_bound = 1, slope_bound = 1;
 };
@@ -37,7 +38,7 @@ inline TrueAction true_action(long double r, long double softening, long double 
   const long double lengths = m / (std::sqrt(2.0L) * width);
   return {m, value * lengths, slope * lengths * lengths * lengths, 2, 2};
 }
-/// Amount that is added to the bounds of a screened charge, times f.
+/// Returns the amount that is added to the bounds of a screened charge, before the factor f.
 inline long double true_least(long double screening_length, bool single) {
   return screening_length > 0 ? single ? 0x1p-110L : 0x1p-1000L : 0;
 }

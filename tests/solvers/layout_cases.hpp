@@ -1,5 +1,5 @@
-// Layouts that callers use, with index arithmetic written out, and the expected results of copying them. The tests of
-// host copies and of device copies share them.
+// Layouts that callers use, with their index arithmetic written out, and the expected results of copies. The tests of
+// host copies and the tests of device copies share them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -25,7 +25,8 @@ struct Layout {
   std::vector<std::int64_t> pointers;                  ///< pointers of the MatrixArray, as offsets in the memory
   std::function<std::int64_t(std::int64_t k, std::int64_t i, std::int64_t j)> place;
 
-  /// Makes a MatrixArray on memory `base`. `room` has room for the pointers; the callee sees them at `at`.
+  /// Makes a MatrixArray on memory `base`. Stores the pointers in `room`. The MatrixArray refers to them at `at`, which
+  /// is `room` or its copy on a device.
   template <class M>
   [[nodiscard]] MatrixArray<M> array(M* base, M** room, M* const* at) const {
     for (std::size_t k = 0; k < pointers.size(); ++k) room[k] = base + pointers[k];
@@ -133,7 +134,7 @@ inline std::vector<Layout> packed_layouts_of(std::int64_t n, std::int64_t count,
        [=](auto k, auto i, auto j) { return shuffled[static_cast<std::size_t>(k)] + in_matrix(i, j); }}};
 }
 
-/// Returns whether element (i, j) belongs to a triangle. Packed triangles count as both halves.
+/// Returns whether element (i, j) belongs to a triangle. A packed triangle counts as the whole matrix.
 inline bool is_in(Triangle triangle, std::int64_t i, std::int64_t j) {
   return triangle == Triangle::lower ? i >= j : triangle == Triangle::upper ? i <= j : true;
 }
@@ -146,8 +147,8 @@ inline std::vector<Layout> layouts_of(std::int64_t n, std::int64_t count, Triang
              : layouts_of(n, n, count);
 }
 
-/// The copies under test. Each gets the caller's memory, changes the caller's memory or `canonical` as it should, and
-/// throws if it is refused.
+/// The copies under test. Each function gets the caller's memory and the canonical numbers, and copies between them. It
+/// throws if the copy is refused.
 template <class T>
 struct LayoutCopies {
   std::function<void(int n, std::int64_t count, const Layout&, Triangle, std::vector<T>&memory,

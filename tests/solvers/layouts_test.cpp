@@ -67,7 +67,7 @@ TEST(Layouts, OneMatrixForAllIsRead) {
 }
 
 TEST(Layouts, WhatIsNotInATriangleIsNotLookedAt) {
-  // With a NaN in each place outside the triangle.
+  // Each place outside the triangle has a NaN.
   constexpr int n = 5;
   for (const Triangle triangle : {Triangle::lower, Triangle::upper}) {
     std::vector<double> memory(n * n), to(n * (n + 1) / 2, -1);
@@ -80,7 +80,8 @@ TEST(Layouts, WhatIsNotInATriangleIsNotLookedAt) {
   }
 }
 
-/// Returns element (i, j) as a solver reads it (core/systems.hpp); from the lower triangle if there is no other.
+/// Returns element (i, j) as a solver reads it (core/systems.hpp). If only the lower triangle is stored, element (j, i)
+/// stands for an element above the diagonal.
 template <class T>
 T canonical_element(const CanonicalMatrices<T>& matrices, int n, std::int64_t k, int i, int j) {
   const T* const a = matrices.data + k * (matrices.stride == tight ? 0 : matrices.stride);
@@ -187,7 +188,7 @@ TEST(Layouts, CallsThatMakeNoSenseAreRefused) {
   expect_refused([&] { scatter(9, 0, 0, Triangle::packed_lower); });
   scatter(4, 12, 1, Triangle::both);
   scatter(10, 0, 0, Triangle::packed_lower);
-  // Calls with nothing to do.
+  // Calls without systems are accepted.
   gather_spd_matrices<float>(4, 0, {}, Triangle::both, nullptr);
   gather_spd_rhs<float>(4, 0, 7, {}, nullptr);
 }

@@ -19,7 +19,7 @@ REGISTERS, FRAME_SIZE, STACK_SIZE = 0x2F, 0x11, 0x12  # EIATTR_REGCOUNT, _FRAME_
 WITH_SIZE = 4  # EIFMT_SVAL: a record whose payload follows
 
 LIBRARIES = [Path(path) for path in os.environ.get("SMALLBATCH_DEVICE_CODE", "").split(os.pathsep) if path]
-# Some of their kernels, compiled for another GPU. Nothing links them.
+# Some kernels of these libraries, compiled for another GPU. Nothing links them.
 OTHERS = [Path(path) for path in os.environ.get("SMALLBATCH_OTHER_DEVICE_CODE", "").split(os.pathsep) if path]
 NVCC = os.environ.get("SMALLBATCH_NVCC", "")
 
@@ -103,7 +103,7 @@ def test_no_kernel_spills(library):
     assert not in_local_memory(found)
 
 
-# Kernels with a known use of memory: known from their source, and from the compiler's output.
+# Kernels with a known use of registers and local memory. Their source and the compiler's output tell it.
 SOURCE = """
 __global__ void tidy(float* x) { x[threadIdx.x] *= 2; }
 __global__ void indexed_array(float* x, int n) {

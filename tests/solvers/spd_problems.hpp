@@ -50,7 +50,7 @@ void poison_upper(SpdBlock<T>& block, T value) {
       for (int j = i + 1; j < block.shape.n; ++j) element(block, k, i, j) = value;
 }
 
-/// Returns the systems `order` of a block, in that order.
+/// Returns the systems with the indices `order` of a block, in that order.
 template <class T>
 SpdBlock<T> selected(const SpdBlock<T>& from, const std::vector<std::int64_t>& order) {
   SpdBlock<T> to;
@@ -65,8 +65,8 @@ SpdBlock<T> selected(const SpdBlock<T>& from, const std::vector<std::int64_t>& o
   return to;
 }
 
-/// Returns `count` systems: those of a small block in turn. Generating that many would take longest in tests that need
-/// many.
+/// Returns `count` systems by repeating the systems of a small block. In tests that need many systems, generating all
+/// of them would take longest.
 template <class T>
 SpdBlock<T> repeated(const SpdBlock<T>& few, std::int64_t count) {
   std::vector<std::int64_t> order(static_cast<std::size_t>(count));

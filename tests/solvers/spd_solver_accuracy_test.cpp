@@ -30,7 +30,7 @@ bool is_singular(SpdFamily family) {
   using enum SpdFamily;
   return family == zero_first || family == zero_middle || family == zero_last;
 }
-/// Returns the largest n for which the condition number of a family is finite to working precision in T.
+/// Returns the largest n at which the condition number of a family is still below about 1/u of T.
 template <class T>
 int largest_size(SpdFamily family) {
   if (family != SpdFamily::moler) return max_system_size;

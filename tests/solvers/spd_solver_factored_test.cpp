@@ -49,7 +49,7 @@ class SpdSolverFactored : public SpdSolverTest {
     solver_->factor(block.batch(), found.arrays());
     return found;
   }
-  /// Solves the block with factors, for x and info. Numbers that factors do not give become NaN.
+  /// Solves the block with factors. Stores x and info; numbers that factors do not give become NaN.
   template <class T>
   Factored<T> solve_by_factors(SpdBlock<T>& block) {
     Factored<T> found = factored(block);
@@ -62,7 +62,7 @@ class SpdSolverFactored : public SpdSolverTest {
   static void expect_nan(const T* numbers, std::int64_t count) {
     for (std::int64_t e = 0; e < count; ++e) ASSERT_TRUE(std::isnan(numbers[e])) << e;
   }
-  /// Expects that system k could not be factored, for reason `info`, and was not solved.
+  /// Expects that system k has no factors, because of the status `info`, and no solution.
   template <class T>
   static void expect_not_factored(const Factored<T>& found, const SpdBlock<T>& block, std::int64_t k,
                                   std::int32_t info) {
@@ -109,7 +109,7 @@ void expect_factors_of(SpdBlock<T>& block, std::int64_t k, const Factored<T>& fo
 TEST_P(SpdSolverFactored, TheFactorsAreThoseOfTheMatrix) {
   for_all_shapes({2}, [this]<class T>(T, const SpdShape& shape) {
     SpdBlock<T> block = generated_block<T>(SpdFamily::random_log_uniform, shape, 35, 1000);
-    // A system with a diagonal of many different exponents, by powers of two.
+    // Powers of two give the diagonal of system 3 many different exponents.
     for (int i = 0; i < shape.n; ++i)
       for (int j = 0; j <= i; ++j)
         set_symmetric(block, 3, i, j, std::ldexp(element(block, 3, i, j), (i * 7) % 61 + (j * 7) % 61 - 60));
@@ -218,7 +218,7 @@ TEST_P(SpdSolverFactored, WhatIsWrongWithAIsSaidTwiceAndNeighboursKeepTheirBits)
     expected[11] = n;
     element(block, 36, 0, 0) = 0;
     expected[36] = 1;
-    block.b[36 * shape.rhs_size()] = static_cast<T>(nan_value);  // the missing factors take precedence
+    block.b[36 * shape.rhs_size()] = static_cast<T>(nan_value);  // this system has no factors, which takes precedence
     const Factored<T> found = solve_by_factors(block), all_good = solve_by_factors(good);
     for (std::int64_t k = 0; k < 37; ++k) {
       if (expected[k] != 0) {
@@ -310,13 +310,13 @@ TEST_P(SpdSolverFactored, OneFactorSolvesForManyRightHandSides) {
     for (std::int64_t k = 0; k < count; ++k) ASSERT_EQ(info[k], 0);
     ASSERT_EQ(std::memcmp(x.data(), block.x.data(), x.size() * sizeof(T)), 0);
     for (std::int64_t k = 0; k < count; ++k) ASSERT_LT(judge(block, k).residual_ratio, spd_ratio_limit);
-    // One right-hand side for many factors.
+    // All systems share one right-hand side.
     batch = each.batch(block);
     batch.b_stride = 0;
     solver_->solve_factored(batch, {x.data(), info.data()});
     for (std::int64_t k = 0; k < count; ++k)
       ASSERT_EQ(std::memcmp(x.data() + k * shape.rhs_size(), block.x.data(), shape.rhs_size() * sizeof(T)), 0);
-    // A factorization that failed.
+    // All systems share a factorization that failed.
     const std::int32_t failed = 3;
     batch.factors_stride = 0;
     batch.factors_info = &failed;
@@ -425,7 +425,7 @@ TEST_P(SpdSolverFactored, CallsThatMakeNoSenseAreRefused) {
   refuse_solve([&](auto&, auto& solution) { solution.x = block.b.data() + 1; });
   refuse_solve([&](auto&, auto& solution) { solution.info = found.info.data() + 1; });
   refuse_solve([&](auto&, auto& solution) { solution.rcond = found.smallest_pivot.data(); });
-  // Calls with nothing to do.
+  // Calls without systems are accepted.
   SpdFactoredBatch<float> none{4, 1};
   solver_->solve_factored(none, {});
   solver_->factor(SpdBatch<float>{{4, 0, Storage::dense}}, {});

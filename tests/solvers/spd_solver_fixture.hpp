@@ -1,5 +1,5 @@
-// Shared parts of the tests of SpdSolver: the fixture that runs one test over every backend and method, and the two
-// verdicts, solved and failed.
+// Shared parts of the tests of SpdSolver. The fixture runs one test over every backend and method. Two functions check
+// that a system is solved, or that it has failed.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -35,8 +35,8 @@ inline std::string solver_choice_name(const SolverChoice& choice) {
 }
 inline void PrintTo(const SolverChoice& choice, std::ostream* out) { *out << solver_choice_name(choice); }
 
-/// Every backend with every method. The reference solves in one way for all methods. The cpu's automatic choice is ldlt
-/// (cpu/kernels_test.cpp).
+/// Every backend with every method. The reference solves in the same way for all methods, so it is listed once. For
+/// cpu, `automatic` is missing, because it means ldlt (cpu/kernels_test.cpp).
 inline const std::vector<SolverChoice> all_solver_choices{{BackendKind::reference, SpdMethod::automatic},
                                                           {BackendKind::cpu, SpdMethod::gauss_jordan},
                                                           {BackendKind::cpu, SpdMethod::ldlt},
@@ -48,10 +48,11 @@ inline std::string solver_test_name(const ::testing::TestParamInfo<SolverChoice>
   return solver_choice_name(info.param);
 }
 
-/// Everything that a solver can be asked for: a solution, several, the inverse, the determinant.
+/// Everything that a solver can be asked for, as (nrhs, determinant_only): one solution, several solutions, the
+/// inverse, the determinant.
 inline const std::vector<std::pair<int, bool>> spd_questions{{1, false}, {3, false}, {0, false}, {0, true}};
 
-/// Returns the last of these sizes, and every `step`-th before it.
+/// Returns every `step`-th of these sizes, counted back from the last one.
 inline std::vector<int> every_nth_size(const std::vector<int>& sizes, std::size_t step) {
   std::vector<int> some;
   for (std::size_t i = 0; i < sizes.size(); ++i)
@@ -59,8 +60,8 @@ inline std::vector<int> every_nth_size(const std::vector<int>& sizes, std::size_
   return some;
 }
 
-/// Returns the sizes to test. If SMALLBATCH_EVERY_NTH_SIZE is N, these are every N-th size, for runs in which all would
-/// take too long.
+/// Returns the sizes to test: all, or every N-th if SMALLBATCH_EVERY_NTH_SIZE is N. Some runs would take too long with
+/// all sizes.
 inline std::vector<int> sizes_under_test(const std::vector<int>& sizes) {
   const char* const named = std::getenv("SMALLBATCH_EVERY_NTH_SIZE");
   return every_nth_size(sizes, named == nullptr ? 1 : std::max<std::size_t>(1, std::stoul(named)));
@@ -88,10 +89,10 @@ class SpdSolverTest : public ::testing::TestWithParam<SolverChoice> {
   [[nodiscard]] std::unique_ptr<SpdSolver> with_floor(double pivot_floor) const {
     return make_spd_solver(backend_, {GetParam().method, pivot_floor});
   }
-  /// Returns whether the backend factors with square roots, as the referee does: it then rounds where an elimination is
-  /// exact.
+  /// Returns whether the backend factors with square roots. It then rounds where an elimination is exact.
   [[nodiscard]] bool takes_square_roots() const { return backend_.kind == BackendKind::reference; }
-  /// Returns whether scaled systems are solved by another kernel, which rounds differently.
+  /// Returns whether systems that are scaled are solved by another kernel than all other systems. The two kernels round
+  /// differently.
   template <class T>
   [[nodiscard]] bool is_solved_by_two_kernels(const SpdShape& shape) const {
     return backend_.kind == BackendKind::cuda && sizeof(T) == 8 && shape.n > 32 && shape.n <= 64 &&

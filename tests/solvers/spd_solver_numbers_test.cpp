@@ -28,8 +28,8 @@ class SpdSolverNumbers : public SpdSolverTest {
   void expect_rcond(double found, double rcond, double tolerance, const SpdShape& shape) const;
 };
 
-/// Expects rcond. Without an inverse, cuda estimates: not too small, and at most three times too large for these
-/// matrices.
+/// Expects rcond. If cuda has no inverse, it estimates rcond. An estimate is not too small, and at most three times too
+/// large for these matrices.
 void SpdSolverNumbers::expect_rcond(double found, double rcond, double tolerance, const SpdShape& shape) const {
   const bool estimated =
       backend_.kind == BackendKind::cuda && shape.n > spd_rcond_is_exact_up_to && !shape.wants_inverse();
@@ -100,7 +100,7 @@ TEST_P(SpdSolverNumbers, OfKacMurdockSzegoAreKnown) {
 }
 
 TEST_P(SpdSolverNumbers, OfDiagonalMatricesAreTheDiagonal) {
-  // Far from 1, so that scaling must be undone; not only powers of two.
+  // The elements are far from 1, so scaling must be undone. Not all are powers of two.
   for_all_questions([this]<class T>(T, const SpdShape& shape) {
     const int n = shape.n, range = sizeof(T) == 4 ? 55 : 450;
     SpdBlock<T> block;
@@ -272,8 +272,8 @@ TEST_P(SpdSolverNumbers, PivotsBelowTheFloorAreReplacedAndCounted) {
       ASSERT_NEAR(block.perturbation[k], floor, 2 * unit_roundoff<T> * floor + 32 * n * 0x1p-53);
       ASSERT_NEAR(block.smallest_pivot[k], smallest, 4 * unit_roundoff<T> * smallest);
       if (shape.determinant_only) continue;
-      // x solves the system with what the pivots lacked added to its diagonal; x* is the referee's solution for that
-      // system.
+      // x solves a nearby system: the floor, times a_pp, is added to the diagonal element of each replaced pivot p. The
+      // referee judges x for that system.
       SpdBlock<T> nearby = selected(block, {k});
       nearby.info[0] = 0;
       std::copy_n(block.x.data() + k * shape.solution_size(), shape.solution_size(), nearby.x.data());
@@ -282,7 +282,7 @@ TEST_P(SpdSolverNumbers, PivotsBelowTheFloorAreReplacedAndCounted) {
       ASSERT_EQ(judgement.info, 0);
       ASSERT_LT(judgement.residual_ratio, spd_ratio_limit);
       ASSERT_LT(judgement.forward_ratio, spd_ratio_limit);
-      // The backward error is that for A as given.
+      // The stored backward error is for the given A, not for the nearby system.
       SpdBlock<T> given = selected(block, {k});
       given.info[0] = 0;
       given.x = nearby.x;
@@ -302,7 +302,7 @@ TEST_P(SpdSolverNumbers, AFloorThatNoPivotFallsBelowChangesNoBit) {
       ASSERT_EQ(block.info[k], 0);
       ASSERT_TRUE(same_bits(block, k, floored, k)) << "system " << k;
     }
-    // No bit changes either if only x is wanted, and no number that the floor affects.
+    // The bits of x are also the same if only x is wanted, without any number that the floor affects.
     std::fill(floored.x.begin(), floored.x.end(), static_cast<T>(nan_value));
     with_floor(1e-3)->solve(floored.batch(), {floored.x.data(), floored.info.data()});
     std::fill(block.x.begin(), block.x.end(), static_cast<T>(nan_value));
@@ -385,7 +385,8 @@ TEST_P(SpdSolverNumbers, SlightlyNegativePivotsAreRepairedTooButNotIndefiniteMat
     block.resize(shape, 6);
     std::fill(block.b.begin(), block.b.end(), T(1));
     for (std::int64_t k = 0; k < 6; ++k) fill_singular(block, k, {});
-    // The last pivot, 1 for min(i,j), in units of floor a_nn. Its row equals the previous one except in the corner.
+    // Sets the last pivot to `pivot` in units of floor a_nn. It is 1 for min(i,j), because the last two rows differ
+    // only in the corner.
     const auto last_pivot = [&](std::int64_t k, double pivot) {
       element(block, k, n - 1, n - 1) = static_cast<T>((n - 1) / (1 - pivot * floor));
     };

@@ -1,5 +1,5 @@
-// Changes that must not change the answer, or must change it in a known way, over all backends and methods. Examples
-// are the place in the batch, powers of two, permutations, and inverting twice.
+// Changes of a system that must not change the answer, or must change it in a known way, over all backends and methods.
+// Examples are another place in the batch, powers of two, permutations, and inverting twice.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -40,7 +40,7 @@ TEST_P(SpdSolverProperties, ASystemGetsTheSameBitsAtAnyPlaceInAnyBatch) {
 }
 
 TEST_P(SpdSolverProperties, OneSystemAThousandTimesIsOneAnswer) {
-  // Ill-conditioned, so that methods that solve some systems again do so here.
+  // The system is ill-conditioned, so methods that solve difficult systems a second time do so here.
   for (const int n : sizes_here({1, 4, 13, 16, 32, 33, 64, 97}))
     for (const int nrhs : {1, 3, 0}) {
       const SpdShape shape{n, nrhs, Storage::packed_lower};
@@ -225,9 +225,9 @@ TEST_P(SpdSolverProperties, IntegerSolutionsTimesTheSmallestNumberComeOutExactly
 }
 
 TEST_P(SpdSolverProperties, DiagonalsAcrossTheWholeRange) {
-  // diag(s) K diag(s), where K has ones on the diagonal and 1/8 beside it. The scales s go from the smallest to the
-  // largest number that can be squared. Without the scales the system is well conditioned. x is chosen so that K y = b
-  // / s with y = 1, x = y / s.
+  // A = diag(s) K diag(s), where K has ones on the diagonal and 1/8 beside it. The scales s go from the smallest to the
+  // largest number that can be squared. Without the scales the system is well conditioned. b is chosen so that the
+  // solution of K y = b / s is y = 1. Then x = y / s.
   const auto check = [this]<class T>(T) {
     constexpr int n = 12;
     SpdBlock<T> block;
@@ -253,7 +253,7 @@ TEST_P(SpdSolverProperties, DiagonalsAcrossTheWholeRange) {
 }
 
 TEST_P(SpdSolverProperties, PermutedSystemsHaveThePermutedSolution) {
-  // P A P^T (P x) = P b: put back in order, x must be right for the original system.
+  // P A P^T (P x) = P b. After the permutation is undone, x must be right for the original system.
   std::mt19937 random(7);
   for_all_shapes({1, 3, 0}, [&]<class T>(T, const SpdShape& shape) {
     const int n = shape.n, columns = shape.wants_inverse() ? n : shape.nrhs;

@@ -1,5 +1,5 @@
-// Matrices that are singular to working precision, with a pivot floor, over all backends and methods. Every answer is
-// that of a nearby matrix, the same for all backends, and wrong answers are told from right ones.
+// Matrices that are singular to working precision, with a pivot floor, over all backends and methods. Every answer
+// solves a nearby system, which is the same for all backends. The referee tells wrong answers from right ones.
 #include <gtest/gtest.h>
 
 #include <Eigen/Cholesky>
@@ -91,7 +91,7 @@ TEST_P(SpdSolverRepair, EveryAnswerIsThatOfANearbyMatrix) {
         expect_failed(block, k, judgement.info);
         continue;
       }
-      // The promise, and what these families need: hardly more than the floor.
+      // The first limit is what the documentation promises. These families need hardly more than the floor.
       const auto smallest_a = static_cast<double>(a.diagonal().minCoeff());
       const double rounding = n * unit_roundoff<T> * static_cast<double>(a.diagonal().maxCoeff()) / smallest_a;
       ASSERT_EQ(block.repaired[k] == 0, block.perturbation[k] == 0);

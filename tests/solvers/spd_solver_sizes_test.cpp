@@ -1,5 +1,5 @@
-// Batches with systems of different sizes, over all backends and methods. Each system is its leading block, whatever
-// lies beyond.
+// Batches with systems of different sizes, over all backends and methods. Only the leading block of each matrix counts,
+// whatever lies beyond.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -48,7 +48,8 @@ struct Mixed {
         together.b[system * together.shape.rhs_size() + i * one.shape.nrhs + c] = one.b[i * one.shape.nrhs + c];
     }
   }
-  /// Returns the results in `together` for system k, in a copy of its block in `alone`; x beyond its size must be 0.
+  /// Returns the results of system k in `together`, as a copy of its block in `alone`. Expects that x is 0 beyond the
+  /// size.
   SpdBlock<T> answer(std::int64_t k) const {
     SpdBlock<T> one = alone[static_cast<std::size_t>(k)];
     const SpdShape& shape = together.shape;

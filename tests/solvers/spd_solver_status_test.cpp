@@ -1,5 +1,5 @@
-// Which systems are refused, with which status, over all backends and methods. A refused system does not change its
-// neighbours.
+// Which systems are refused, and with which status, over all backends and methods. A refused system does not change the
+// results of its neighbours.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -139,13 +139,13 @@ TEST_P(SpdSolverStatus, AsymmetryWithinRoundingIsSolvedAndBeyondItRefused) {
     const int n = shape.n;
     if (n == 1 || shape.storage != Storage::dense) return;  // no pair of elements
     {
-      // Scaled by powers of two, as far as the bound must follow.
+      // Powers of two scale the matrices, and the allowance must scale with them.
       for (const int exponent : {0, -50, 60}) {
         SpdBlock<T> block = generated_block<T>(SpdFamily::gram, shape, 8);
         for (T& value : block.a) value = std::ldexp(value, exponent);
         for (std::int64_t k = 0; k < 8; ++k) {
-          // In either triangle and with either sign, between the first two rows and the outermost rows. The allowance
-          // is n eps sqrt(a_ii a_jj).
+          // The element that differs is in either triangle and has either sign. It belongs to the first two rows, or to
+          // the first and the last row. The allowed difference is n eps sqrt(a_ii a_jj).
           const int far = k % 4 < 2 ? n - 1 : 1, i = k % 2 == 0 ? far : 0, j = k % 2 == 0 ? 0 : far;
           set_symmetric<T>(block, k, i, j, 0);
           const double allowed =
@@ -156,7 +156,7 @@ TEST_P(SpdSolverStatus, AsymmetryWithinRoundingIsSolvedAndBeyondItRefused) {
         solve(*solver_, block);
         for (std::int64_t k = 0; k < 4; ++k) {
           EXPECT_EQ(block.info[k], 0) << "system " << k;
-          // The backward error is that of A as stored, both triangles.
+          // The backward error is for A as stored, with both triangles.
           expect_backward_error(block, k);
         }
         for (std::int64_t k = 4; k < 8; ++k) expect_failed(block, k, info_matrix_not_symmetric);
@@ -166,7 +166,7 @@ TEST_P(SpdSolverStatus, AsymmetryWithinRoundingIsSolvedAndBeyondItRefused) {
 }
 
 TEST_P(SpdSolverStatus, TrianglesThatDifferByAnUlpAreJudgedAsTheyAreStored) {
-  // Triangles differ like this in a Gram product in floating point.
+  // The triangles of a Gram product may differ by an ulp, because they are rounded separately.
   for_all_shapes({1, 3, 0}, [this]<class T>(T, const SpdShape& shape) {
     const int n = shape.n;
     if (shape.storage != Storage::dense) return;
@@ -280,7 +280,7 @@ TEST_P(SpdSolverStatus, ASolutionThatUnderflowsSaysSo) {
       ASSERT_EQ(block.x[4 * shape.rhs_size() + e], 0);
       ASSERT_EQ(block.x[5 * shape.rhs_size() + e], block.b[5 * shape.rhs_size() + e]);
     }
-    // The referee agrees with this status, and with no other.
+    // The referee agrees with this status, and with no other status.
     for (const std::int64_t k : {1, 2}) {
       EXPECT_TRUE(same_status(info_result_underflowed, judge(block, k), scalar_type_of<T>, shape.n));
       SpdBlock<T> zero = block;

@@ -1,5 +1,5 @@
-// Pair energies of charges on one place and of very near charges. Numbers that are not finite or leave their range, and
-// invalid calls.
+// Pair energies of charges at one position and of very near charges, numbers that are not finite or leave their range,
+// and invalid calls.
 #include <gtest/gtest.h>
 
 #include "core/error.hpp"
@@ -180,7 +180,7 @@ TEST_P(PairEnergyRange, ProblemsWithoutPairsHaveNone) {
 
 TEST_P(PairEnergyRange, OffsetsNeedNotBeginAtZero) {
   const Problem problem = some_charges(991, 70, true);
-  const Batch batch(at_charges, {problem});  // lies between charges of NaN
+  const Batch batch(at_charges, {problem});  // the batch has charges of NaN before and after the problem
   double energy = 0;
   std::int32_t info = -99;
   std::vector<double> of_charges(70, -12345);

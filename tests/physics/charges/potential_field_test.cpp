@@ -138,7 +138,7 @@ TEST_P(PotentialField, IsTheSlopeOfThePotential) {
       for (std::size_t axis = 0; axis < 3; ++axis) {
         const double* const v = answer.potential.data() + 13 * place + 1 + 4 * axis;
         const double near = (v[0] - v[1]) / (2 * h), far = (v[2] - v[3]) / (4 * h), slope = (4 * near - far) / 3;
-        // A cut-off's second derivative jumps. The remaining error is of first order in h there.
+        // At a cut-off the second derivative jumps, so the error is of first order in h there.
         const double allowed = options.cutoff > 0 ? 1e-5 : 1e-8;
         EXPECT_NEAR(answer.field[3 * 13 * place + axis], -slope, allowed * options.unit_factor) << place << ' ' << axis;
       }

@@ -131,8 +131,8 @@ TEST_P(Interactions, OneChargeByHand) {
 }
 
 TEST_P(Interactions, AnEvenShellIsScreenedAsTheoryHasIt) {
-  // The shell has radius 1 and charge q. Outside, V is q exp(-r/l)/r times sinh(1/l) l. Within, V is q exp(-1/l)
-  // sinh(r/l) l / r.
+  // The shell has radius 1 and charge q. Outside, V = q l sinh(1/l) exp(-r/l) / r.
+  // Within, V = q l exp(-1/l) sinh(r/l) / r.
   Problem shell = uniform_shell();
   shell.add_point(0, 0, 2);
   shell.add_point(0.3, 0, 0);

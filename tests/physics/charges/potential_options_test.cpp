@@ -152,7 +152,8 @@ TEST_P(PotentialOptionsTest, CutOffWithinTheBounds) {
 }
 
 TEST_P(PotentialOptionsTest, ChargesBeyondTheCutoffChangeNothing) {
-  // Values stay within their bounds but change. Without other charges, values are 0.
+  // Charges beyond the cut-off may change the rounding of values, but all values stay within their bounds. If these are
+  // the only charges, values are 0.
   Problem here = random_problem(431, 300, 8), with_others = here, others_alone;
   others_alone.origin = here.origin;
   const Problem others = random_problem(432, 300, 8);

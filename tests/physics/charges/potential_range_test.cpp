@@ -19,7 +19,7 @@ INSTANTIATE_TEST_SUITE_P(Backends, PotentialRange, all_backends, backend_test_na
 template <class T>
 constexpr double largest_of = std::numeric_limits<T>::max();
 
-/// Rounds an exact number to T: beyond T's range it is an infinity.
+/// Rounds an exact number to the range of T: a number beyond it becomes an infinity.
 template <class T>
 long double in_range(long double exact) {
   if (std::abs(exact) <= static_cast<long double>(largest_of<T>)) return exact;
@@ -55,8 +55,8 @@ Exact exact(const Problem& problem, const Where& where, const PotentialOptions& 
   return all;
 }
 
-/// Whether `got` is right, up to a part of the sum of magnitudes and to the smallest numbers of its type. If that part
-/// is beyond the type's range, every number except a NaN is right.
+/// Returns whether `got` is right. The allowed error is a part of the sum of magnitudes, plus the smallest number of T.
+/// If the allowed error is beyond the range of T, every number except a NaN is right.
 template <class T>
 bool is_close(T got, long double exact, long double magnitude) {
   const long double allowed = (sizeof(T) == 4 ? 4e-6L : 1e-14L) * magnitude + std::numeric_limits<T>::denorm_min();
@@ -66,7 +66,7 @@ bool is_close(T got, long double exact, long double magnitude) {
   return std::abs(static_cast<long double>(got) - expected) <= allowed;
 }
 
-/// All values of the first problem.
+/// Expects that all values of the first problem are right.
 template <class T>
 void expect_exact(const Answer<T>& answer, const Problem& problem, const Where& where, const PotentialOptions& options,
                   const std::string& what) {
@@ -80,7 +80,7 @@ void expect_exact(const Answer<T>& answer, const Problem& problem, const Where& 
   }
 }
 
-/// Whether any value leaves the range of T.
+/// Returns whether any value leaves the range of T.
 template <class T>
 bool leaves(const std::vector<long double>& values) {
   return std::any_of(values.begin(), values.end(), [](long double v) { return std::isinf(in_range<T>(v)); });
@@ -184,7 +184,7 @@ TEST_P(PotentialRange, SpacingsWithoutASquareAreRefused) {
   expect_refused(*potential_, {}, problem, {"spacing", "1e-142 on axis 2", "at least 3.28"});
 }
 
-/// One lattice point at the origin (or a point there), and charges on the x axis.
+/// Returns a problem with charges on the x axis, and the origin as its only target: a lattice of one point, or a point.
 Problem on_axis(std::initializer_list<std::array<double, 2>> charges) {
   Problem problem;
   for (const auto& [x, q] : charges) problem.add(x, 0, 0, q);
@@ -233,7 +233,7 @@ TEST_P(PotentialRange, OfLatticesIsDecidedByTheChargesAlone) {
     Problem problem;
     PotentialOptions options;
     bool field;
-    double sum;  // sum of the rule, for a factor of 1
+    double sum;  // the sum that the rule compares with the range, for a factor of 1
   };
   Problem near;  // charges at 0.25 from the point (1, 0, 0), and at 0.5 beyond the last point
   near.add(1.25, 0, 0, -2);
@@ -274,7 +274,8 @@ TEST_P(PotentialRange, OfLatticesIsDecidedByTheChargesAlone) {
             << given.what << ", bytes " << sizeof(T);
         EXPECT_EQ(whole.info[2], 0);
         for (const T value : whole.potential_of(1)) EXPECT_FALSE(std::isnan(value)) << given.what;
-        for (std::int64_t plane = 0; plane < shape.nz; ++plane) {  // includes planes without such values
+        // Planes without values out of range have the status, too.
+        for (std::int64_t plane = 0; plane < shape.nz; ++plane) {
           const auto one = evaluate<T>(*potential_, batch, options, plane, 1, wanted);
           EXPECT_EQ(one.info, whole.info) << given.what << ", plane " << plane;
         }

@@ -32,7 +32,7 @@ void expect_summary(const PotentialSummary& summary, const std::vector<T>& value
   EXPECT_NEAR(summary.sum, static_cast<double>(sum), 1e-12 * static_cast<double>(magnitude));
 }
 
-/// Expected summaries of each plane, or of the problem.
+/// Expects the right summary of each plane, or of the problem if its targets are no lattice.
 template <class T>
 void expect_summaries(const Answer<T>& answer, std::size_t problem) {
   const std::vector<PotentialSummary> summaries = answer.summary_of(problem);
@@ -111,7 +111,7 @@ TEST_P(PotentialSummaryTest, HaveTheSameBitsForEveryCutIntoPlanes) {
 }
 
 TEST_P(PotentialSummaryTest, HaveTheSameBitsWhereverTheValuesLie) {
-  // Equal values give equal bits at points, behind any number of other values.
+  // At points, equal values give equal bits, however many values lie before them in memory.
   Problem problem = random_problem(551, 7, 6), before = problem;
   add_random_points(problem, 552, 9001, 6);
   for (const std::int64_t others : {0, 1, 4095, 4096, 5000}) {
@@ -243,7 +243,7 @@ TEST_P(PotentialEnergy, OfManyChargesWithinTheBound) {
 }
 
 TEST_P(PotentialEnergy, IsTheSumOfChargesTimesPotentials) {
-  // Group 1 as points in the potential of group 2 alone, and the reverse.
+  // The charges of group 1 become points in the potential of group 2 alone, and the reverse.
   Problem both = random_problem(551, 300, 12);
   both.group.resize(300);
   Problem groups[2];

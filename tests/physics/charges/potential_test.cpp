@@ -146,7 +146,7 @@ TEST_P(PotentialTest, ManyChargesOfOneSignFarFromTheLattice) {
 }
 
 TEST_P(PotentialTest, OneChargeThatOutweighsTheRest) {
-  // Each later addition rounds the contribution of the first charge.
+  // Each later addition rounds a sum in which the first charge outweighs all others.
   const LatticeShape shape{14, 13, 12};
   Problem problem = random_problem(121, 257, 15);
   problem.charge[0] = 200;
@@ -169,7 +169,8 @@ TEST_P(PotentialTest, AnyShape) {
   }
 }
 
-// Enough points for the tiles that fill the GPU. Some planes take smaller tiles, and single planes take the smallest.
+// The lattice has enough points for the tiles that fill the GPU. A few planes take smaller tiles, and a single plane
+// takes the smallest tiles.
 TEST_P(PotentialTest, LargeLatticesAndTheirPlanesHaveTheSameBits) {
   const LatticeShape shape{130, 131, 132};
   const Problem problem = random_problem(1201, 19, 9);

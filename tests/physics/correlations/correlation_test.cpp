@@ -160,7 +160,8 @@ TEST_P(CorrelationTest, FlaggedSamplesCountForNoBaselineOfTheirInput) {
           for (std::int64_t i = 0; i < inputs; ++i) {
             if (i % 5 == 1 || random() % 4 == 0)
               signal.set_flag(0, t, i, static_cast<std::uint8_t>(1 + random() % 255));
-            if (t < 150 && i == 2) signal.set_flag(1, t, i, 128);  // only one input of channel 1, and not to the end
+            // In channel 1, only input 2 is flagged, and only at the first 150 times.
+            if (t < 150 && i == 2) signal.set_flag(1, t, i, 128);
           }
         const Comparison found = compare_with_truth(correlate(*correlator_, signal), signal);
         EXPECT_TRUE(found.agree()) << inputs << " inputs, " << together << " together: " << found.worst;

@@ -1,5 +1,5 @@
-// The cpu kernels with each instruction set forced by name; other tests of this room use only the best one. One file,
-// because all tests force instruction sets in the same way.
+// The cpu kernels, with each instruction set forced by name. All other tests of this room use the best instruction set
+// only. One file, because all tests force instruction sets in the same way.
 #include "solvers/cpu/kernels.hpp"
 
 #include <gtest/gtest.h>
@@ -35,8 +35,8 @@ void for_all_solvers(Check check, double pivot_floor = 0) {
     }
 }
 
-/// Fills one system's matrix with value(i, j) in the lower triangle, and above it alike or with a NaN that must not be
-/// read.
+/// Fills one system's matrix with value(i, j) in the lower triangle. The upper triangle gets the same values, or a NaN
+/// if the storage does not permit reading it.
 template <class T, class Value>
 void fill(T* a, const SpdShape& shape, Value value) {
   for (int i = 0; i < shape.n; ++i)
@@ -111,9 +111,9 @@ TEST(Ldlt, EveryInstructionSetAndMethodSolvesEveryShape) {
 }
 
 TEST(Ldlt, ClosedFormsOfTheNumbersAboutA) {
-  // For min(i,j), all pivots are 1, det = 1; the norms are n(n+1)/2 and 4 (n > 2). For r^|i-j|, det = (1 - r^2)^(n-1),
-  // the last pivots are 1 - r^2, and ||A|| ||A^-1|| tends to ((1 + r)/(1 - r))^2. For diag(4^i), everything follows by
-  // hand.
+  // Three matrices. For min(i,j), all pivots are 1, det = 1, and the norms of A and A^-1 are n(n+1)/2 and 4 (n > 2).
+  // For r^|i-j|, det = (1 - r^2)^(n-1), the last pivots are 1 - r^2, and ||A|| ||A^-1|| tends to ((1 + r)/(1 - r))^2.
+  // For diag(4^i), all numbers are known.
   for_all_solvers([](SpdSolver& solver) {
     for (const Storage storage : every_storage)
       for (const int n : {3, 4, 13, 32, 64})
@@ -153,8 +153,8 @@ TEST(Ldlt, ClosedFormsOfTheNumbersAboutA) {
 }
 
 TEST(Ldlt, ARepairedPivotIsTheFloor) {
-  // L has ones, and A_ij is the number of k <= min(i,j) with D_k = 1. D_p = 0 is found as exactly 0, and replaced by
-  // floor * a_pp; the determinant is that number.
+  // A = L D L^T, where L has ones, so A_ij is the number of k <= min(i,j) with D_k = 1. The pivot D_p = 0 is found as
+  // exactly 0 and replaced by floor * a_pp. The determinant is then floor * a_pp.
   constexpr double floor = 0x1p-10;
   for_all_solvers(
       [](SpdSolver& solver) {
@@ -180,7 +180,7 @@ TEST(Ldlt, ARepairedPivotIsTheFloor) {
                 const int p = repaired(k);
                 ASSERT_EQ(block.info[k], 0);
                 ASSERT_EQ(block.repaired[k], p > 0 ? 1 : 0) << "system " << k;
-                // Its column below the pivot is zero, too, so no later pivot changes.
+                // The column below pivot p is zero, too, so no later pivot changes.
                 const double pivot = p > 0 ? floor * p : 1;
                 ASSERT_NEAR(block.log_determinant[k], std::log(pivot), 1e-14 * n) << "system " << k;
                 ASSERT_EQ(block.smallest_pivot[k], static_cast<T>(std::min(pivot, 1.0)));
@@ -242,8 +242,9 @@ TEST(Ldlt, WhatIsNotAskedForIsNotWrittenAndStridesLeaveGapsAlone) {
 }
 
 TEST(Ldlt, TheUpperTriangleDecidesOnlyWhereItIsCompared) {
-  // One element above the diagonal differs: in its last bit (solved by the lower triangle), by much, or it is not
-  // finite. Every place is tested, so every vector and tail of the comparison is reached.
+  // One element above the diagonal differs from its mirror image in three ways: in its last bit, by much, or by being
+  // not finite. With the last bit, the system is solved by the lower triangle. Every place is tested, so every vector
+  // and tail of the comparison is reached.
   for (const LdltKernels& kernels : usable_ldlt_kernels()) {
     const auto solver = make_cpu_spd_solver(1, kernels, {});
     for (const int n : {2, 3, 5, 8, 11, 18}) {
@@ -303,8 +304,8 @@ TEST(Ldlt, NeitherLaneNorNeighbourDecidesABit) {
 }
 
 TEST(Ldlt, APowerOfTwoTimesAChangesNoBitOfTheAnswer) {
-  // Only exponents change: residuals are as exact for large and small A as for A near 1. With the last exponent, A is
-  // scaled before the elimination, and so are its neighbours.
+  // Only exponents change: residuals are as exact for large and small A as for A near 1. With the last exponent, a
+  // kernel scales A, and the other systems in its lanes, before the elimination.
   for_all_solvers([](SpdSolver& solver) {
     for (const int n : {8, 13, 32})
       for (const int nrhs : {0, 1, 3}) {
@@ -353,7 +354,8 @@ TEST(Ldlt, InstructionSetsWithFusedMultiplyAddAgreeBitForBit) {
 }
 
 TEST(Ldlt, WhatTheCompilerKnowsOfAShapeDecidesNoBit) {
-  // Eight rows and one right-hand side have special code; two copies of the right-hand side use the general code.
+  // There is special code for eight rows and one right-hand side. With two copies of the right-hand side, the general
+  // code runs. Both must give the same bits.
   for_all_solvers([](SpdSolver& solver) {
     const auto check = [&]<class T>(T) {
       constexpr int n = 8;
@@ -373,7 +375,7 @@ TEST(Ldlt, WhatTheCompilerKnowsOfAShapeDecidesNoBit) {
       EXPECT_EQ(one.info[30], info_matrix_not_finite);
       EXPECT_EQ(one.info[52], 8);
       EXPECT_EQ(one.info[53], 3);
-      SpdBlock<T> first = one;  // column of two
+      SpdBlock<T> first = one;  // the results of `two`, first column
       first.info = two.info;
       for (std::int64_t e = 0; e < n * count; ++e) first.x[e] = two.x[2 * e];
       for_each_spd_number<T>([&](const auto& number) { first.*number.in_block = two.*number.in_block; });
@@ -385,7 +387,8 @@ TEST(Ldlt, WhatTheCompilerKnowsOfAShapeDecidesNoBit) {
 }
 
 TEST(Ldlt, TheLayoutDecidesNoBit) {
-  // Norms and residuals use A during loading, a copy of A, or A in the caller's memory, depending on the layout.
+  // The layout decides from where norms and residuals take A: during loading, from a copy, or from the caller's memory.
+  // The bits must be the same.
   for_all_solvers([](SpdSolver& solver) {
     for (const int n : {7, 8, 12, 16, 32, 40})
       for (const int nrhs : {0, 1, 3})

@@ -18,7 +18,7 @@
 namespace smallbatch::testing {
 namespace {
 
-/// Arrays that no kernel ever reads.
+/// Arrays on the host. All launches of these tests are refused, so no kernel reads them.
 class SpdLaunch : public ::testing::Test {
  protected:
   cudaError_t launch() { return launch_spd_solve(batch_, solution_, options_, workspace_, nullptr); }
@@ -210,7 +210,7 @@ class DeviceBlock {
 
 class SpdLaunchOnDevice : public SpdSolverTest {
  protected:
-  /// Returns systems of many kinds: plain ones, and a few of each kind that a kernel leaves to another.
+  /// Returns systems of many kinds: plain ones, and a few of each kind that a kernel leaves to another kernel.
   template <class T>
   static SpdBlock<T> mixed_systems(const SpdShape& shape, std::uint64_t seed) {
     SpdBlock<T> block = generated_block<T>(SpdFamily::random, shape, 150, 100, seed);
@@ -314,7 +314,7 @@ TEST_P(SpdLaunchOnDevice, MatricesMayLieAnywhere) {
     OnDevice<std::int32_t> info(block.count);
     OnDevice<std::byte> workspace(spd_workspace_bytes<T>(shape, block.count, options));
     b.upload(block.b);
-    // All matrices begin at multiples of 16 bytes, or none, or some.
+    // Depending on `begin` and `gap`, all matrices begin at multiples of 16 bytes, or none, or some.
     for (const std::int64_t begin : {0, 1})
       for (const std::int64_t gap : {0, 3, 4})
         for (const bool judged : {false, true}) {

@@ -9,7 +9,8 @@
 namespace smallbatch::testing {
 namespace {
 
-/// Uploads memory, canonical numbers and pointers, launches launch(array, canonical, stream), and downloads.
+/// Uploads memory, canonical numbers and pointers. Calls launch(array, canonical, stream), then downloads memory and
+/// canonical numbers.
 template <class M, class T, class Launch>
 void on_device(const Layout& layout, std::vector<T>& memory, std::vector<T>& canonical, const Launch& launch) {
   const Stream stream;

@@ -46,13 +46,15 @@ void note_launch(const void* kernel) {
   if (noted.insert(name).second && file != nullptr) std::ofstream(file, std::ios::app) << name << '\n';
 }
 
-/// Which calls run. With some tools a launch takes seconds. If SMALLBATCH_KERNELS_ONCE names a folder, calls that
-/// launch no new kernel are left out. All processes with the same folder count; a file in it marks a kernel as taken.
+/// Which calls run. Under some tools a launch takes seconds. If SMALLBATCH_KERNELS_ONCE names a folder, a call runs
+/// only if it launches a kernel that was never launched. The folder has a file for each launched kernel, so all
+/// processes with the same folder share this record.
 enum class Calls { all, with_new_kernels };
 const char* const kernels_taken = std::getenv("SMALLBATCH_KERNELS_ONCE");
 const Calls wanted_calls = kernels_taken == nullptr ? Calls::all : Calls::with_new_kernels;
 
-/// Returns whether one of these was never launched with matrices in that storage. Afterwards all count as launched.
+/// Returns whether at least one of the kernels was never launched with matrices in that storage. Afterwards all of them
+/// count as launched.
 bool is_one_new(const std::vector<const void*>& kernels, Storage storage) {
   bool is_new = false;
   for (const void* kernel : kernels) {
@@ -68,10 +70,11 @@ bool is_one_new(const std::vector<const void*>& kernels, Storage storage) {
 }
 
 enum class Blocks { all, third };
-/// Beyond 64 rows, a block has one system.
+/// Returns which blocks are launched for systems of n rows: all beyond 64 rows, where a block has one system, else a
+/// third.
 Blocks blocks_for(int n) { return n > 64 ? Blocks::all : Blocks::third; }
 
-/// Runs what `launch` enqueues for matrices in that storage. Returns false if it is left out.
+/// Runs the kernels that `launch` enqueues for matrices in that storage. Returns false if the call is left out.
 template <class Launch>
 bool run(Blocks blocks, Storage storage, Calls calls, const Launch& launch) {
   const Stream stream;
@@ -133,13 +136,13 @@ class DeviceCopy {
   V* data_;
 };
 
-/// Which numbers are wanted, and whether arrays begin at multiples of 16 bytes.
+/// Which numbers a call asks for, and whether its arrays begin at multiples of 16 bytes.
 enum class Numbers { none, backward_error, all };
 enum class Place { aligned, not_aligned };
 
 std::size_t offset_of(Place place) { return place == Place::aligned ? 0 : 1; }
 
-/// Returns false if the call is left out.
+/// Solves the block on the device. Returns false if the call is left out.
 template <class T>
 bool solve_on_device(SpdBlock<T>& block, const SpdOptions& options, Numbers wanted, Place place, Calls calls) {
   const auto count = static_cast<std::size_t>(block.count);
@@ -203,12 +206,12 @@ void expect_solved_by_factors(const SpdBlock<T>& block, std::int64_t k) {
     EXPECT_LE(error, 1) << "system " << k;
 }
 
-/// Special systems that not every call can solve.
+/// Special systems in a batch. Not every call can solve them.
 enum class Odd { none, ill_conditioned, singular };
 
-/// Returns enough systems for the tasks of several warps; the last task has fewer. A task has up to 32 systems with one
-/// lane each, 8 up to 32 rows, and up to 4 beyond. (With fewer than 8 systems, other kernels solve for x alone.) The
-/// systems are plain ones, and at least one of each kind that a kernel treats specially.
+/// Returns enough systems for the tasks of several warps; the last task has fewer systems. A task has up to 32 systems
+/// with one lane each, 8 systems of up to 32 rows, or 4 larger systems. (With fewer than 8 systems, other kernels solve
+/// for x alone.) Most systems are plain, and at least one is of each kind that a kernel treats specially.
 template <class T>
 SpdBlock<T> systems_of(const SpdShape& shape, Odd odd) {
   const int n = shape.n;
@@ -354,7 +357,7 @@ TEST_P(Sanitized, Factors) {
 INSTANTIATE_TEST_SUITE_P(Sizes, Sanitized, ::testing::ValuesIn(sizes()),
                          [](const auto& size) { return std::to_string(size.param); });
 
-/// One system per lane: there is a kernel for every size.
+/// Sizes for which a lane has a whole system. There is a separate kernel for every size.
 class SanitizedLanes : public Sanitized {};
 TEST_P(SanitizedLanes, Solutions) { expect_solved(1, {SpdMethod::automatic}, Odd::ill_conditioned); }
 TEST_P(SanitizedLanes, ManyRightHandSides) { expect_solved(3, {SpdMethod::automatic}, Odd::ill_conditioned); }
@@ -363,8 +366,8 @@ TEST_P(SanitizedLanes, Determinants) { expect_solved(0, {SpdMethod::automatic}, 
 INSTANTIATE_TEST_SUITE_P(Sizes, SanitizedLanes, ::testing::Range(1, 17),
                          [](const auto& size) { return std::to_string(size.param); });
 
-/// Sizes with special kernels for several right-hand sides, in both precisions; also with more right-hand sides than
-/// fit.
+/// Sizes with special kernels for several right-hand sides, in both precisions. Some tests have more right-hand sides
+/// than these kernels take at once.
 class SanitizedColumns : public Sanitized {};
 TEST_P(SanitizedColumns, Solutions) {
   for (const int nrhs : {3, 17, 20, 36}) expect_solved(nrhs, {SpdMethod::automatic}, Odd::ill_conditioned);

@@ -1,6 +1,6 @@
-// Verdicts about many systems at once, with the lanes of every instruction set of this machine. Right answers are
-// right, and wrong answers are wrong whatever lies beside them. The errors follow the formulas of
-// solvers/spd_referee.hpp, on both sides of the limit at which a closer look is taken.
+// Verdicts about many systems at once, with the lanes of every instruction set of this machine. A right answer is
+// accepted and a wrong answer is rejected, whatever lies in the neighbouring lanes. The errors follow the formulas of
+// solvers/spd_referee.hpp, on both sides of the limit at which the referee takes a closer look.
 //
 // One file, because all tests are about the verdicts of the same lanes.
 #include "solvers/reference/lanes.hpp"
@@ -62,7 +62,7 @@ void for_each_lane(const SpdBlock<T>& block, Check check) {
   }
 }
 
-/// Returns `count` times A = n I + J with x = (1, 2, ..., n), and the true numbers.
+/// Returns `count` copies of the system A = n I + J with x = (1, 2, ..., n), and the true numbers.
 template <class T>
 SpdBlock<T> integers(int n, std::int64_t count, Storage storage = Storage::dense) {
   SpdBlock<T> block;
@@ -129,7 +129,7 @@ TYPED_TEST(SpdLanes, NumbersOfMatricesWithClosedForms) {
 }
 
 TYPED_TEST(SpdLanes, ResidualsHaveTwiceTheDigits) {
-  // Answers with residuals that are rounding errors only, against long double.
+  // The answers have residuals that are only rounding errors. They are compared with residuals in long double.
   using T = TypeParam;
   for (const int n : {5, 31, 32, 63})
     for (const int nrhs : {1, 2, 7}) {
@@ -220,7 +220,8 @@ TYPED_TEST(SpdLanes, NumbersAreWrongByAsMuchAsTheyAreOff) {
     const double rcond = static_cast<double>(block.rcond[0]);
     for (std::int64_t k = 0; k < count; ++k)
       block.rcond[k] = static_cast<T>(rcond + shares[k] * u * (30 * (1 + rcond) + n * rcond));
-    expect(block, "rcond", n > spd_rcond_is_exact_up_to);  // it may be estimated
+    // A backend may estimate rcond of larger systems, so larger values are accepted.
+    expect(block, "rcond", n > spd_rcond_is_exact_up_to);
     // diag(1, 2, ..., n) has pivots that move by 30 u of themselves.
     block = integers<T>(n, count);
     for (std::int64_t k = 0; k < count; ++k) {
@@ -326,7 +327,7 @@ TYPED_TEST(SpdLanes, RightAnswersAreRightAndWrongOnesWrongWhateverLiesBeside) {
 }
 
 TYPED_TEST(SpdLanes, AMatrixThatIsNotPositiveDefiniteHasNoSolution) {
-  // n I + J with one negative diagonal element: x = (1, 2, ..., n) is a solution here, too.
+  // A = n I + J with one negative diagonal element. x = (1, 2, ..., n) solves this system, too, but must be rejected.
   using T = TypeParam;
   for (const int n : {2, 7, 32}) {
     SpdBlock<T> block = integers<T>(n, n);
@@ -380,8 +381,8 @@ TYPED_TEST(SpdLanes, TrianglesMayDifferByRoundings) {
 }
 
 TYPED_TEST(SpdLanes, WhatHasUnderflowedIsNoSolution) {
-  // A = diag(16, 2, ..., 2), x* = (m, 1.5, ..., 1.5) s with the smallest number s; in T, 2 s is as near to 1.5 s as s
-  // is. Rounding loses 15.5 / m of x* in the 1-norm: little only if m is large. All ratios are less than 30.
+  // A = diag(16, 2, ..., 2) and x* = (m, 1.5, ..., 1.5) s, where s is the smallest number of T. Rounded to T, 1.5 s
+  // becomes 2 s. This loses 15.5 / m of x* in the 1-norm, which is little only if m is large. All ratios are below 30.
   using T = TypeParam;
   const int n = 32, digits = std::numeric_limits<T>::digits;
   SpdBlock<T> block = integers<T>(n, 4);

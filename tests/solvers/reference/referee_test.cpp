@@ -1,5 +1,4 @@
-// The referee must not accept wrong answers, and must accept right ones. One file, because these are two sides of each
-// rule.
+// The referee must reject wrong answers and accept right ones. One file, because each rule is tested from both sides.
 #include "solvers/spd_referee.hpp"
 
 #include <gtest/gtest.h>
@@ -89,7 +88,7 @@ TYPED_TEST(SpdReferee, RatiosFollowTheirFormulas) {
 
 TYPED_TEST(SpdReferee, ItsSentenceSaysWhereItsVerdictTurns) {
   using T = TypeParam;
-  SpdBlock<T> block;  // as above: the forward ratio is 64, and is the largest ratio
+  SpdBlock<T> block;  // the system of the test above: the forward ratio is 64, and the other ratios are smaller
   block.resize({4, 1, Storage::dense}, 1);
   block.a = {2, 0, 0, 0, 0, 2, 0, 0, 0, 0, 2, 0, 0, 0, 0, 2};
   block.b = {2, 2, 2, 2};
@@ -222,8 +221,8 @@ TEST(SpdRefereeOverflow, AnOverflowThatIsRealIsAccepted) {
 }
 
 TYPED_TEST(SpdReferee, NoUnderflowIsMadeUpOfAnUncertainSolution) {
-  // [1 1; 1 1 + 2 u], [1 1; 1 1], and the latter with a floor: no digit of a solution is certain, but it is at least
-  // ||b|| / ||A||.
+  // The matrices are [1 1; 1 1 + 2 u] and [1 1; 1 1], without and with a floor. No digit of a solution is certain, but
+  // the solution is at least ||b|| / ||A||. So the status "underflowed" is right only if b is tiny.
   using T = TypeParam;
   constexpr ScalarType type = scalar_type_of<T>;
   const auto is_accepted = [&](const SpdShape& shape, double corner, double b_scale, double floor = 0) {
@@ -290,7 +289,8 @@ TYPED_TEST(SpdReferee, NumbersOfMatricesWithClosedForms) {
 }
 
 TYPED_TEST(SpdReferee, TheTruthIsAcceptedWhereItsOwnSolutionIsNot) {
-  // Moler's matrix of size 50, condition number about 4^50: no program in double precision finds x = (1, 1, ...).
+  // Moler's matrix of size 50 has a condition number of about 4^50, so no program in double precision finds x = (1, 1,
+  // ...). The referee must accept this x.
   const int n = 50;
   this->shape_ = {n, 1, Storage::dense};
   this->a_ = family_matrix<TypeParam>(SpdFamily::moler, {n, 0, Storage::dense});
@@ -320,9 +320,9 @@ TYPED_TEST(SpdReferee, NumbersFarFromOneAreRight) {
 }
 
 TYPED_TEST(SpdReferee, BoundsHoldForEveryMatrixWithinRounding) {
-  // The numbers of A + dA, |dA_ij| = 30 u sqrt(a_ii a_jj), computed in double precision, against the bounds for the
-  // given matrix. A floor is tested, too: it raises most pivots of the kernel matrices, and none of the others. With a
-  // floor, u is that of double precision.
+  // The numbers of A + dA, |dA_ij| = 30 u sqrt(a_ii a_jj), computed in double precision, must lie within the bounds for
+  // A. Kernel matrices have a floor, which raises most of their pivots; all other matrices have none. With a floor, u
+  // is that of double precision.
   using T = TypeParam;
   constexpr double first_order = 1.01;
   for (const int n : {2, 8, 32, 64, 97})
@@ -406,7 +406,7 @@ TYPED_TEST(SpdReferee, RepairsWhatLiesBelowTheFloor) {
   EXPECT_EQ(judgement.residual_ratio, 0);
   judgement = judge_spd_solution(shape, a.data(), b.data(), x.data(), 0, f / 16);
   EXPECT_GT(judgement.residual_ratio, spd_ratio_limit);
-  // A failure is not right either if there is a nearby matrix.
+  // If there is a nearby matrix, the status of a failure is wrong, too.
   judgement = judge_spd_solution(shape, a.data(), b.data(), x.data(), 2, f);
   EXPECT_FALSE(same_status(2, judgement, scalar_type_of<T>, 2));
 
@@ -459,7 +459,8 @@ TYPED_TEST(SpdReferee, ThereAreNoNumbersWithoutPivots) {
 }
 
 TYPED_TEST(SpdReferee, AsABackendReadsTheLowerTriangleAndStridesAlone) {
-  // Two systems 4 I + J with NaN above the diagonal, 9 numbers apart with NaN between; x = (1, 1) and (2, 2).
+  // Two systems 4 I + J, 9 numbers apart, with x = (1, 1) and (2, 2). All numbers above the diagonals and between the
+  // systems are NaN.
   using T = TypeParam;
   const T nan = static_cast<T>(nan_value);
   const std::vector<T> a{5, nan, 1, 5, nan, nan, nan, nan, nan, 5, nan, 1, 5};

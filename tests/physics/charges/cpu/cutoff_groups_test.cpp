@@ -40,7 +40,8 @@ TEST(SpatialOrder, HoldsEveryPlaceOnceAndKeepsNeighboursTogether) {
   std::vector<std::int64_t> order = spatial_order(places.coordinates());
   places.put_in(order);
   double longest = 0, sum = 0;
-  for (std::int64_t first = 0; first < 4096; first += 64) {  // 1/64 of the box each: edges are at best 7.5
+  // Each group has 1/64 of the charges, so its edges are at best 7.5.
+  for (std::int64_t first = 0; first < 4096; first += 64) {
     const Box box = box_around(places.x.data() + first, places.y.data() + first, places.z.data() + first, 64);
     for (std::size_t axis = 0; axis < 3; ++axis) {
       longest = std::max(longest, box.high[axis] - box.low[axis]);

@@ -48,7 +48,7 @@ std::vector<Action<T>> actions(bool on_device, const std::vector<T>& rho2, const
 
 constexpr long double pi = std::numbers::pi_v<long double>;
 
-/// -g' of a Gaussian charge. Near the charge it uses P(3/2, x^2), a series without cancellation.
+/// Returns -g' of a Gaussian charge. Near the charge it uses P(3/2, x^2), a series without cancellation.
 long double gaussian_force(long double r, long double a) {
   const long double x = a * r, density = 2 * a / std::sqrt(pi) * std::exp(-x * x);
   if (x > 1) return (std::erf(x) / r - density) / r;

@@ -1,4 +1,4 @@
-// The referee's answers at chosen points, and its bound. It must reject wrong answers.
+// The referee's answers at chosen points, and its bounds. The referee must reject wrong answers.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -46,8 +46,8 @@ void expect_true_potential_and_bound(Singular policy) {
   const long double largest = extent(problem, shape);
   for (std::int64_t point = 0; point < shape.points(); ++point) {
     const Truth expected = truth<T>(problem, shape, point, options, largest);
-    // The referee may use only a part of the bounds that it checks. The part is a millionth of single precision's
-    // bound. It is a third of double precision's bound without the part for coordinates.
+    // The referee's own error must be a small part of the bound that it checks. For single precision this is a
+    // millionth of the bound. For double precision it is a third of the bound without the term for coordinates.
     const double allowed = sizeof(T) == sizeof(float) ? 1e-6 * static_cast<double>(expected.bound)
                                                       : truth<double>(problem, shape, point, options, 0).bound / 3;
     EXPECT_TRUE(within(error_over_bound(answer[point].potential, expected.potential, allowed), 1))
@@ -86,7 +86,7 @@ TEST(ReferencePotential, IsTrueForFieldsAtEveryKindOfTarget) {
       for (std::size_t i = 0; i < targets.size(); ++i) {
         const Truth expected = truth<double>(problem, where, targets[i], options, largest);
         const Truth without_shift = truth<double>(problem, where, targets[i], options, 0);
-        // The referee may use only a part of the bound that it checks.
+        // The referee's own error must be a small part of the bound that it checks.
         EXPECT_TRUE(within(error_over_bound(answer[i].potential, expected.potential, without_shift.bound), 0.5)) << i;
         EXPECT_NEAR(answer[i].bound, expected.bound, 1e-9 * expected.bound) << i;
         EXPECT_NEAR(answer[i].field_bound, expected.field_bound, 1e-9 * expected.field_bound) << i;

@@ -25,7 +25,8 @@ TEST(TileLoops, BaselineIsLastAndNamesDiffer) {
   EXPECT_EQ(names.size(), usable.size());
 }
 
-/// Charges in a box of 10 and a tile of targets in it. The low parts are those of coordinates near 10^6.
+/// Charges in a box of edge 10, and a tile of targets in the same box. The low parts are as large as those of
+/// coordinates near 10^6.
 class TileLoopsOfAll : public ::testing::Test {
  protected:
   static constexpr int count = 101;

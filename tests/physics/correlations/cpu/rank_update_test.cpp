@@ -37,7 +37,7 @@ TEST(RankUpdateKernels, EachIsRightForAllNumbersOfInputs) {
 }
 
 TEST(RankUpdateKernels, NoSumOfIntegersIsTooLarge) {
-  // The number of largest products that are summed together.
+  // As many times as a kernel adds up in one integer sum, with the largest products.
   for (const RankUpdateKernels& kernels : usable_rank_update_kernels())
     for (const std::int64_t inputs : {2, 20, 40}) {
       Signal signal(SampleType::complex_int8, 1, times_per_integer_sum, inputs);

@@ -16,8 +16,8 @@ namespace {
 constexpr double infinite = std::numeric_limits<double>::infinity();
 constexpr std::int64_t inputs = 6, baselines = baselines_of(inputs), times = 700;
 
-/// A right answer of channel 1, integration 0, which tests may spoil: weights, and the parts of all baselines as
-/// numbers.
+/// A right answer for channel 1 and integration 0, which tests may spoil. It has the weights of all baselines, and the
+/// real and imaginary parts of their visibilities.
 struct CorrelationAnswer {
   SumType type;
   bool are_means;
