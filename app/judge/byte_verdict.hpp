@@ -12,8 +12,8 @@ void refuse_damaged_numbers(const std::string& path, const ByteCheck& check);
 /// Throws Error(bad_input) if any byte of the file differs from what was written, or if the file has no checksums.
 void refuse_unless_as_written(const std::string& path, const ByteCheck& check);
 
-/// Returns the warning that bytes outside all datasets have changed. An attribute added by another program changes
-/// some.
+/// Returns the warning that bytes outside all datasets have changed. An attribute that another program
+/// adds changes some of these bytes.
 std::string words_on_rest(const std::string& path);
 /// Returns how much of a result file was compared, or why nothing was: "all 4096 bytes are unchanged (12 datasets and
 /// the rest of the file)".

@@ -40,7 +40,7 @@ inline constexpr double gpu_block_pairs = 1e12;
 
 /// Each block has at most `block_bytes` of values, charges, points and summaries of planes, and at most `block_pairs`
 /// pairs of charge and target. It has at least one plane of a lattice, or one whole problem with other targets. The
-/// points of a problem stay together because all are counted from the first one, the origin.
+/// points of a problem stay together, because positions are relative to the first point, the origin.
 std::vector<PlaneRange> cut_into_blocks(const PotentialSet& set, ScalarType precision, std::int64_t block_bytes,
                                         double block_pairs);
 
@@ -54,8 +54,8 @@ struct SignalRange {
 };
 /// Each block has at most `block_bytes` of samples, flags, sums and weights. It has whole integrations of some
 /// channels. If an integration of one channel is larger, blocks are consecutive pieces of one integration. Pieces
-/// depend only on the set and `block_bytes`. If the sums alone take that much, the samples of a piece get half of
-/// `block_bytes` in addition.
+/// depend only on the set and `block_bytes`. If the sums alone take `block_bytes`, the samples of a piece get half
+/// of `block_bytes` in addition.
 std::vector<SignalRange> cut_into_blocks(const CorrelationSet& set, std::int64_t block_bytes);
 
 /// Sets the channels and times of a block.

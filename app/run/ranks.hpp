@@ -20,7 +20,7 @@ class Ranks {
   /// belongs to another MPI library. With `is_share` (--shard) it does not throw, because such processes need not know
   /// each other. If two of them write one file, its lock shows it (io/integrity/output_file.hpp).
   explicit Ranks(bool is_share = false);
-  /// Ends all ranks if an exception is thrown that they have not agreed on.
+  /// Ends all ranks if this rank throws an exception that the other ranks do not know of.
   ~Ranks();  // NOLINT(performance-trivially-destructible): MPI's has something to do
   Ranks(const Ranks&) = delete;
   Ranks& operator=(const Ranks&) = delete;

@@ -38,7 +38,8 @@ class RunJournal {
   /// while.
   void begin(std::function<RunIdentity()> identity) { identity_of_this_ = std::move(identity); }
 
-  /// Returns the records about a set's blocks, in order. A record stays in the file until it is needed.
+  /// Returns the numbers of the records about a set's blocks, in order. finished() and restore() read a record's
+  /// content.
   [[nodiscard]] std::vector<std::size_t> earlier(const std::string& set) const;
   /// Returns the content of a record. Throws Error(usage) if it makes no sense.
   [[nodiscard]] FinishedBlock finished(std::size_t record) const;
