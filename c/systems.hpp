@@ -28,7 +28,7 @@ template <class T>
 struct SystemsCall {
   SystemsOperation operation = SystemsOperation::solve;
   SpdOptions options;
-  int n = 0, nrhs = 0;  ///< right-hand sides; 0 if there are none
+  int n = 0, nrhs = 0;  ///< unknowns and right-hand sides per system; nrhs is 0 if b is not read
   std::int64_t count = 0;
   Triangle triangle = Triangle::both;
   const std::int32_t* sizes = nullptr;

@@ -117,7 +117,7 @@ void check_pointers(const char* name, const MatrixArray<T>& matrices, std::int64
 template <class T>
 void check_apart(const Layout& layout, const MatrixArray<T>& matrices, std::int64_t count) {
   if (count <= 1 || matrices.pointers != nullptr) return;
-  const std::int64_t run = layout.by_rows ? layout.columns : layout.rows;  // of neighbouring numbers
+  const std::int64_t run = layout.by_rows ? layout.columns : layout.rows;  // length of a run of neighbouring numbers
   const std::int64_t runs = layout.by_rows ? layout.rows : layout.columns;
   const std::int64_t leading = layout.by_rows ? matrices.row_step : matrices.column_step;
   const bool follow = matrices.stride >= leading * (runs - 1) + run;

@@ -521,8 +521,8 @@ contains
     ierr = smallbatch_set_threads_c(handle, threads)
   end subroutine
 
-  !> Returns the sentence about the last failed call with the handle. Without a handle, it is about the last failed call
-  !> without one.
+  !> Returns the sentence about the last failed call with the handle. If handle is absent, the sentence is about the
+  !> last failed call without a handle, such as smallbatch_create.
   function smallbatch_last_error(handle) result(text)
     type(c_ptr), intent(in), optional :: handle
     character(:), allocatable :: text
@@ -532,7 +532,7 @@ contains
     text = text_of(smallbatch_last_error_c(which))
   end function
 
-  !> Returns a few words for an ierr.
+  !> Returns a few words about an ierr: the status of a call, or -k if the shape of argument k does not fit.
   function smallbatch_status_text(status) result(text)
     integer(c_int), intent(in) :: status
     character(:), allocatable :: text
@@ -592,8 +592,8 @@ contains
     ierr = smallbatch_potential_unit_factor_c(trim(unit)//c_null_char, temperature, factor)
   end subroutine
 
-  !> Computes f sum_(i<j) q_i q_j g(|s_i - s_j|) of charge(:) at position(3,:). The argument precision is that of each
-  !> pair; if it is absent, it is SMALLBATCH_FLOAT64. The array width(:) has the widths of Gaussian charges, in
+  !> Computes f sum_(i<j) q_i q_j g(|s_i - s_j|) of charge(:) at position(3,:). The argument precision is the precision
+  !> of each pair, SMALLBATCH_FLOAT64 if it is absent. The array width(:) has the widths of Gaussian charges, in
   !> angstrom.
   subroutine smallbatch_pair_energy(handle, position, charge, energy, info, ierr, options, energy_per_charge, precision, &
                                     width)
@@ -640,7 +640,7 @@ contains
     end do
   end function
 
-  !> Returns -k, where k is the first argument that does not fit, or 0 if all fit.
+  !> Returns -k, where k is the first argument with each_fits(k) = .false., or 0 if all arguments fit.
   pure function first_misfit(each_fits) result(ierr)
     logical, intent(in) :: each_fits(:)
     integer(c_int) :: ierr
@@ -664,7 +664,7 @@ contains
     if (present(options)) place = c_loc(options)
   end function
 
-  !> Whether sizes is absent, or has one element for each system.
+  !> Returns whether sizes is absent or has one element for each system.
   pure function fits_sizes(sizes, count) result(fits)
     integer(c_int32_t), intent(in), optional, contiguous :: sizes(:)
     integer, intent(in) :: count
@@ -673,7 +673,7 @@ contains
     if (present(sizes)) fits = size(sizes) == count
   end function
 
-  !> Sets up systems by columns; a_shape is (n, n, count or 1).
+  !> Returns systems stored by columns. a_shape is (n, n, count), or (n, n, 1) for one matrix for all systems.
   function systems_of(type, a_shape, a, count, uplo, sizes) result(systems)
     integer(c_int), intent(in) :: type
     integer, intent(in) :: a_shape(3), count

@@ -17,10 +17,10 @@ void check_potential_call(const ChargeBatch& charges, const TargetBatch& targets
 
 /// Whether the options can be used. Like can_be_counted(), this check needs none of the batch's arrays.
 bool are_usable(const ChargeBatch& charges, const PotentialOptions& options);
-/// Whether the lattices' shape and planes can be used, and the points of all problems counted.
+/// Whether the lattices' shape and planes can be used, and whether the points of all problems can be counted.
 bool can_be_counted(std::int64_t problems, const LatticeBatch& lattice);
 
-/// Number of values of the whole call: points of lattices, points, or charges.
+/// Number of potentials that a call computes: one for each lattice point, point or charge of all problems.
 std::int64_t target_count(const ChargeBatch& charges, const TargetBatch& targets);
 
 }  // namespace smallbatch

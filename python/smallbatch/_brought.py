@@ -83,8 +83,9 @@ def unmasked(array: Any, name: str) -> Any:
 
 
 def _plain_tensor(array: Any, name: str) -> Any:
-    """Returns a tensor of PyTorch with its conjugation and negation computed. Tensors with gradients, sparse tensors
-    and quantized tensors are refused. Other arrays are returned unchanged."""
+    """Returns a tensor of PyTorch with its conjugation and negation computed. Refuses sparse and quantized tensors and
+    tensors with forward derivatives. Refuses tensors that require a gradient, unless gradients are switched off. Other
+    arrays are returned unchanged."""
     torch, forward = sys.modules.get("torch"), sys.modules.get("torch.autograd.forward_ad")
     if getattr(array, "requires_grad", False) is True:
         if torch is None or torch.is_grad_enabled():

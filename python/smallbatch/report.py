@@ -240,8 +240,8 @@ def write_report(
     """Writes the page.
 
     ``problems`` is the problem file, for atoms and surfaces. ``problem`` names the problems to draw, by name or index.
-    Without names, the problem with the largest error is drawn. ``value_range`` is the range of colours of maps, such as
-    ``"5 kT/e"``.
+    Without names, the problem with the largest error of each set is drawn. ``value_range`` is the range of colours of
+    maps, such as ``"5 kT/e"``.
     """
     output = os.fspath(output)
     if os.path.exists(output) and not overwrite:

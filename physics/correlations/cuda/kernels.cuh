@@ -14,7 +14,7 @@ namespace smallbatch {
 struct CorrelationSlices {
   std::int64_t channels = 0, times = 0, integrate = 1, integrations = 0;
   std::int64_t slice = 1, slices = 1;  ///< times of a slice; slices of an integration
-  /// `groups` is the number of times that are read at once, as a row of 8 inputs. Sums begin and end with rows.
+  /// `groups` is the number of times that are read at once, as a row of 8 inputs. No sum begins or ends within a row.
   int inputs = 0, groups = 1;
   std::int64_t row_bytes = 0;  ///< of all inputs at one time; row_bytes * groups is a multiple of 16
 

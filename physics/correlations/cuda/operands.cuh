@@ -156,8 +156,8 @@ class TileReader<Float32Signal, Width> {
   /// Reads 8 inputs: half `half` of a block.
   __device__ void columns(Columns<Float32Signal>& columns, std::uint32_t tile, int block, int half, int time) const {
     std::uint32_t re, im;
-    // The load is volatile. In a triangle, rows hold the same numbers. Without volatile, the compiler would copy many
-    // of them into pairs at a time, and there are no registers for that.
+    // The load is volatile. In a triangle, rows and columns hold the same numbers. Without volatile, the compiler would
+    // copy many of these numbers into pairs at a time, and there are no registers for that.
     const std::uint32_t place = ((tile + column_ + time * Width * 8) ^ (64 * half)) + 128 * block;
     asm volatile("ld.volatile.shared.v2.b32 {%0,%1}, [%2];" : "=r"(re), "=r"(im) : "r"(place) : "memory");
     split(re, columns.hi[0], columns.lo[0]);
