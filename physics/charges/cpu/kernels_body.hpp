@@ -119,8 +119,8 @@ struct SingleTile {
 /// targets may be charges.
 enum class Lie { row, lattice, scattered };
 
-/// Adds one partial sum: charges begin .. end-1. `nearest` becomes the smallest rho^2. A row gives the same bits as a
-/// lattice, because shared steps are computed in the same order.
+/// Adds one partial sum: charges begin .. end-1. `nearest` becomes the smallest rho^2. Lie::row gives the same bits as
+/// Lie::lattice, because the steps that targets of a row share have the same order of roundings.
 template <class Lanes, InteractionKind kind, bool field, bool truncated, Lie lie, bool leave_own_out>
 [[gnu::always_inline]] inline void add_charges(
     const SingleCharges& charges, std::int64_t begin, std::int64_t end, const SingleTile<Lanes, field>& tile,

@@ -57,7 +57,7 @@ struct GaussianSeries {
   }
 };
 
-/// A Gaussian charge counts as a point from this x^2 on.
+/// From this x^2 on, a Gaussian charge counts as a point.
 template <class T>
 inline constexpr T far_from_gaussian = sizeof(T) == sizeof(float) ? T{20} : T{40};
 

@@ -23,7 +23,7 @@ struct Shares {
   Number value{1}, slope{1}, value_bound{1}, slope_bound{1};
 };
 
-/// A Gaussian charge counts as a point from this t on.
+/// From this t = r/(sqrt(2) w) on, a Gaussian charge counts as a point.
 constexpr double far_from_gaussian = 7;
 
 /// Shares of a screened charge, with x = rho/l. `least` is the least value of both bounds.

@@ -9,8 +9,8 @@ namespace smallbatch {
 
 namespace {
 
-/// Most times of a sum. In single precision physics/correlation.hpp promises this limit. In int32 it keeps products of
-/// int8 from overflowing, and is a multiple of the times of a stage.
+/// Maximum number of times in one sum of products. For float32, physics/correlation.hpp promises this limit. For int8,
+/// the limit keeps int32 sums from overflowing. It is a multiple of the number of times of a stage.
 constexpr std::int64_t most_times(SampleType type) { return type == SampleType::complex_float32 ? 1024 : 65280; }
 
 /// Offsets of the parts of the workspace, in bytes.

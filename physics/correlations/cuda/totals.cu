@@ -45,8 +45,8 @@ struct AddSlices {
 // Findings about a channel, until the last kernel turns them into its status.
 constexpr std::int32_t is_suspect = 1, has_bad_sample = 2, leaves_range = 4;
 
-/// Checks an auto of an integration and channel. If all autos of a channel are finite, so are all its samples and
-/// products.
+/// Checks an auto of an integration and channel. If all autos of a channel are finite, all samples of the channel and
+/// their products are finite too.
 struct FindSuspects {
   SignalBatch signal;
   const FloatPair* visibility;
