@@ -32,7 +32,7 @@ __device__ __forceinline__ float hardware_root(float r2) {
 enum class Columns {
   broadcast,  ///< all lanes read one column, from global memory
   tiled,      ///< all lanes read one column, from shared memory, which holds 128
-  diagonal,   ///< each lane reads another column, from shared memory
+  diagonal,   ///< each lane reads a different column, from shared memory
 };
 
 /// How a thread's sum reaches the total.
@@ -68,7 +68,7 @@ __global__ void __launch_bounds__(threads)
     for (int begin = 0; begin < columns; begin += threads) {
       __syncthreads();  // all threads have read the previous columns
       const int mine = begin + static_cast<int>(threadIdx.x);
-      // places beyond the last column get no charge, far from all rows
+      // Places beyond the last column get a charge of 0 that is far from all rows.
       shared_columns[threadIdx.x] = mine < columns ? b[mine] : float4{-1e15F, -1e15F, -1e15F, 0};
       __syncthreads();  // the next columns are stored
 #pragma unroll 4

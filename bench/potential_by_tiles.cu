@@ -21,7 +21,7 @@ constexpr int charges_in_shared_memory = 256;
 enum class Sums {
   single,          ///< one sum in single precision
   totals_per_256,  ///< sums of 256 charges in single precision, added in double precision
-  two_levels,      ///< sums of 8 charges, and of 4 such sums, in single precision, added in double
+  two_levels,      ///< like totals_per_256, but for 32 charges, summed in 4 groups of 8
 };
 
 /// Adds q/sqrt(r2) to `sum`. The number `turn` of the pair, a compile-time constant, decides in MixedRoot how the root
@@ -108,7 +108,7 @@ __global__ void __launch_bounds__(threads)
   for (int begin = 0; begin < count; begin += charges_in_shared_memory) {
     __syncthreads();  // all threads have read the previous charges
     for (int k = threadIdx.y * lanes + threadIdx.x; k < charges_in_shared_memory; k += threads)
-      // places beyond the last charge get no charge, far from all points
+      // Places beyond the last charge get a charge of 0 that is far from all points.
       shared_charges[k] = begin + k < count ? charges[begin + k] : float4{-1e15F, -1e15F, -1e15F, 0};
     __syncthreads();  // the next charges are stored
     if constexpr (sums == Sums::two_levels) {

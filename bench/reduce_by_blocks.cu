@@ -55,7 +55,7 @@ __global__ void neighboured(float* values, std::int64_t count, float* sums) {
   if (threadIdx.x == 0) sums[blockIdx.x] = part.value[0];
 }
 
-/// Adds `Each` parts: thread t adds its values of all parts. A tree over one part then follows.
+/// Adds `Each` parts: thread t adds its values of all parts. The caller then sums the resulting part by a tree.
 template <int Each>
 __device__ Part add_parts(float* values, std::int64_t count) {
   const Part part = part_of<Each>(values, count);

@@ -59,7 +59,7 @@ void expect_same(const Files& files, const std::string& object, const std::strin
               "Name the file from which they were made.");
 }
 
-/// Checks the elements of two arrays.
+/// Checks that two arrays have equal elements. The error names the first difference.
 template <class T>
 void expect_same(const Files& files, const std::string& dataset, const std::vector<T>& asked,
                  const std::vector<T>& found) {

@@ -45,7 +45,8 @@ struct FinishedBlock {
 /// Returns the message. `memory` is an earlier message, reused, or empty.
 std::string to_message(const FinishedBlock& finished, const SetOutcome& outcome, std::string memory = {});
 FinishedBlock finished_block_of(const std::string& message);
-/// Replaces `outcome`, which is that of a set before its first block, by the outcome after these blocks.
+/// Replaces `outcome` by the outcome in a message about finished blocks. Before, it must be that of the set before its
+/// first block.
 void restore(SetOutcome& outcome, const std::string& message);
 
 }  // namespace smallbatch

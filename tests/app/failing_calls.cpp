@@ -1,7 +1,7 @@
 // A library that lets system calls fail. LD_PRELOAD loads it before all other libraries. Environment variables choose
 // the calls that fail.
 //
-// - FAILING_CALL: a name of `calls` below.
+// - FAILING_CALL: the kind of call that fails, by its name in `calls` below.
 // - FAILING_FROM: the number of the first call that fails. Calls are counted from 1 in the process and its children; 0:
 // no call fails.
 // - FAILING_COUNT: how many calls fail, beginning with the call FAILING_FROM.

@@ -55,7 +55,7 @@ def integers(rng, n, u):
 
 
 def deficient(rng, n, u):
-    """A matrix of integers, so that nothing is rounded."""
+    """Returns a matrix of integers that is mostly singular. Nothing in it is rounded."""
     g = rng.integers(-3, 4, (n, rng.integers(1, n + 1))).astype(float)
     return g @ g.T
 

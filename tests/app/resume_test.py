@@ -659,7 +659,7 @@ def test_results_that_were_damaged_are_not_complete(smallbatch, tmp_path, whole)
 
 
 def h5_place(path):
-    """Where the first dataset of numbers in /solve begins."""
+    """Returns where the first dataset of numbers in /solve begins."""
     with h5py.File(path) as file:
         found = []
         file["solve"].visititems(lambda _, item: found.append(item.id.get_offset())

@@ -661,7 +661,8 @@ def test_results_tell_where_they_come_from(smallbatch, tmp_path):
 
 
 def sets_of_this_processor():
-    """The instruction sets as the system lists them, by the rules of GCC's __builtin_cpu_supports."""
+    """Yields the instruction sets of this processor, from /proc/cpuinfo, by the rules of GCC's
+    __builtin_cpu_supports."""
     flags = Path("/proc/cpuinfo").read_text().split() if Path("/proc/cpuinfo").exists() else []
     yield "baseline"
     if {"avx2", "fma"} <= set(flags):

@@ -23,7 +23,8 @@ def runs(mask):
 
 
 def cells(path, columns, rows):
-    """(row from below, column) of |V|, from the colours of cells and the colour bar. NaN for grey cells."""
+    """Returns |V| by (row from below, column), from the colours of the cells and of the colour bar. Grey cells give
+    NaN."""
     with Image.open(path) as image:
         pixels, texts = np.asarray(image.convert("RGB")).astype(int), dict(image.text)
     assert texts["Scale"] == "linear"

@@ -41,7 +41,7 @@ SpdBlock<T> generated_block(SpdFamily family, const SpdShape& shape, std::int64_
   return block;
 }
 
-/// Writes `value` above the diagonal of every system with a storage that must not read there.
+/// If the storage is dense_lower, writes `value` above the diagonals, where no code may read.
 template <class T>
 void poison_upper(SpdBlock<T>& block, T value) {
   if (block.shape.storage != Storage::dense_lower) return;

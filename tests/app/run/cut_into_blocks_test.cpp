@@ -51,7 +51,7 @@ PotentialSet lattices(std::vector<std::int64_t> charges, LatticeShape shape) {
   return set;
 }
 
-/// Expects every plane of every problem once, in the order of the values in the file.
+/// Expects that the ranges cover every plane of every problem once, in the order of the values in the file.
 void expect_cover(const PotentialSet& set, const std::vector<PlaneRange>& ranges) {
   std::int64_t next = 0;
   for (const PlaneRange& range : ranges) {
@@ -185,8 +185,8 @@ CorrelationSet recording(std::int64_t channels, std::int64_t times, std::int64_t
   return set;
 }
 
-/// Expects each sample once. The channels of a block go through all times before the next channels. Blocks have whole
-/// integrations, or pieces.
+/// Expects that blocks cover each sample once. The channels of a block go through all times before the next channels. A
+/// block has whole integrations, or a piece of one.
 void expect_cover(const CorrelationSet& set, std::int64_t block_bytes) {
   std::int64_t channel = 0, time = 0, together = 0;
   for (const SignalRange& range : cut_into_blocks(set, block_bytes)) {

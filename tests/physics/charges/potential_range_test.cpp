@@ -216,7 +216,7 @@ TEST_P(PotentialRange, ValuesBeyondItAreInfinitiesOfTheirSign) {
               EXPECT_EQ(answer.potential[p], negative ? -most : most);
             }
             if (answer.field.empty()) continue;
-            const bool points_away = (p == 2) != negative;  // from a charge at positive x
+            const bool points_away = (p == 2) != negative;  // E points away from a charge at positive x
             EXPECT_EQ(std::isinf(answer.field[3 * p]), given.field);
             if (given.field) {
               EXPECT_EQ(answer.field[3 * p], points_away ? most : -most) << p;

@@ -1,4 +1,4 @@
-// Lattice points near a charge.
+// near_indices(): the lattice points near a charge.
 #include "physics/charges/summed_in_double.hpp"
 
 #include <gtest/gtest.h>

@@ -243,7 +243,7 @@ TYPED_TEST(SpdReferee, NoUnderflowIsMadeUpOfAnUncertainSolution) {
   for (const double corner : {1.0, 1 + 2 * this->u}) EXPECT_TRUE(is_accepted(solution, corner, 5 * least));
 }
 
-/// A matrix of a family in the given storage, and its judgement if only the determinant is wanted.
+/// Returns a matrix of a family in the given storage.
 template <class T>
 std::vector<T> family_matrix(SpdFamily family, const SpdShape& shape, double condition = 100) {
   std::vector<T> a(static_cast<std::size_t>(shape.matrix_size()));
