@@ -1,7 +1,7 @@
 // Row 0 of the host's solve ladder: Eigen's LLT with a size known to the compiler, one system after another.
 //
 // The eigen_*_baseline.cpp files are compiled for the machine they are built on. Their flags rename Eigen's namespace,
-// so that none of their functions replaces one of the referee.
+// so that none of their functions replaces a function of the referee.
 #include "bench/solve_cpu_ladder.hpp"
 
 #include <Eigen/Cholesky>

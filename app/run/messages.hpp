@@ -35,7 +35,7 @@ RunIdentity run_identity_of(const std::string& message);
 /// Finished blocks of a run, which are in the result file, and the state of their set after them.
 struct FinishedBlock {
   std::string set;  ///< "/solve/name"
-  /// First and last of the blocks that are finished with this record: all those since the previous record.
+  /// First and last block of the record, which has all blocks that were finished since the previous record.
   std::int64_t first_block = 0, last_block = 0;
   std::vector<std::int64_t> ranges;   ///< numbers that name the problems of these blocks
   std::vector<WrittenRange> written;  ///< ranges of datasets that hold the results of all these blocks

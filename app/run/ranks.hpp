@@ -28,7 +28,7 @@ class Ranks {
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] int size() const { return size_; }
   [[nodiscard]] bool is_first() const { return rank_ == 0; }
-  /// Rank among those on the same machine, which share its GPUs.
+  /// Rank among the ranks on the same machine, which share its GPUs.
   [[nodiscard]] int local_rank() const { return local_rank_; }
   [[nodiscard]] int local_size() const { return local_size_; }
 

@@ -79,7 +79,8 @@ def test_one_signal_ends_a_command_that_is_stuck_anywhere(place, pytestconfig, n
 
 
 def test_a_file_of_another_process_is_left_where_it_is(place):
-    """The signal comes while another process writes the output."""
+    """A second command for the same output fails, and leaves the unfinished file of the first command. After a signal,
+    the first command removes its own file."""
     clear(place)
     part = place / "new.h5.smallbatch-part"
     notes, variables = environment(place, "write", 3, FAILING_BLOCKS="1")

@@ -621,8 +621,8 @@ def test_an_empty_batch_is_no_error(smallbatch, tmp_path):
             smallbatch("info", f"{name}_{verify}.h5")
 
     def described(path):
-        """Every group's attributes, and every dataset's type, shape without the batch, and attributes. The places of
-        lattices are left out, because only lattices have them."""
+        """Returns every group's attributes, and every dataset's type, attributes, and shape without the batch. The
+        datasets x, y and z are left out, because a set without problems has no lattice."""
         found = {}
 
         def take(name, item):

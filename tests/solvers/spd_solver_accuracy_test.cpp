@@ -156,9 +156,8 @@ TEST_P(SpdSolverAccuracy, WorstRatiosOfManySystemsOfEveryFamily) {
   constexpr int n = 32;
   for (const SpdFamilyDescription& family : spd_families()) {
     if (is_singular(family.family) || family.family == moler) continue;
-    if (family.family == near_underflow || family.family == near_overflow)
-      continue;  // these have the digits of
-                 // `random`
+    // These families have the digits of `random`.
+    if (family.family == near_underflow || family.family == near_overflow) continue;
     for (const int nrhs : {1, 0}) {
       const auto check = [&]<class T>(T, std::array<double, 3> conditions) {
         for (const double condition : conditions) {

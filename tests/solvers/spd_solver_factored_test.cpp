@@ -142,15 +142,13 @@ TEST_P(SpdSolverFactored, EveryFamilyIsSolvedAsWellAsBySolve) {
       for (const int nrhs : {1, 3}) {
         const SpdShape shape{n, nrhs, all_storages[turn++ % all_storages.size()]};
         const auto check = [&]<class T>(T) {
-          if (family.family == SpdFamily::moler && n > (sizeof(T) == 4 ? 12 : 26))
-            return;  // its condition number is
-                     // 4^n
+          // The condition number of Moler's matrix is about 4^n.
+          if (family.family == SpdFamily::moler && n > (sizeof(T) == 4 ? 12 : 26)) return;
           for (const double condition : {2.0, 0.1 / unit_roundoff<T>}) {
             SCOPED_TRACE(std::string(family.name) + ", condition " + std::to_string(condition) + ", " +
                          shape_name(shape) + (sizeof(T) == 4 ? ", float32" : ", float64"));
-            if (family.family == SpdFamily::near_underflow && condition > 2)
-              continue;  // eigenvalues would be
-                         // subnormal
+            // Small eigenvalues would be subnormal numbers.
+            if (family.family == SpdFamily::near_underflow && condition > 2) continue;
             SpdBlock<T> block = generated_block<T>(family.family, shape, 3, condition);
             solve_by_factors(block);
             for (std::int64_t k = 0; k < block.count; ++k) {

@@ -50,7 +50,7 @@ class VerifySystems : public ::testing::Test {
     }
   }
   Verdict verdict_of(std::size_t system) { return verify(set_, block_, floor_, 1, everything, 1).verdict[system]; }
-  /// System `s` as a solver that could not solve it leaves it.
+  /// Gives system `s` the results of a solver that could not solve it, with the status `info`.
   void fail(std::size_t s, std::int32_t info) {
     block_.info[s] = info;
     block_.x[2 * s] = block_.x[2 * s + 1] = nan_value;
@@ -402,7 +402,7 @@ TEST_F(VerifyPotentialOutOfRange, AnInfinityWithinTheRangeDisagrees) {
 }
 
 TEST_F(VerifyPotentialOutOfRange, AtTheEdgeBothAnswersAgree) {
-  // The sum for the rule is V of the first point.
+  // The sum that decides about this status is V of the first point here.
   for (const double part : {1 - 5e-8, 1.0, 1 + 5e-8}) {
     options_.unit_factor = part * static_cast<double>(std::numeric_limits<float>::max());
     for (const int z : {0, 1})

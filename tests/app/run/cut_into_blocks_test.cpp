@@ -33,7 +33,8 @@ TEST(SystemBlocks, HoldAtLeastOneSystem) { EXPECT_EQ(cut_into_blocks(systems(3),
 TEST(SystemBlocks, OfNothingAreNone) { EXPECT_TRUE(cut_into_blocks(systems(0), 1 << 20).empty()); }
 
 TEST(SystemBlocks, ASystemIsMatrixRightHandSideSolutionAndNumbers) {
-  // backward error, rcond, smallest pivot, perturbation; ln det A; status, repaired
+  // The summands are A, b, x and four numbers of the type (backward error, rcond, smallest pivot, perturbation), then
+  // ln det A, status and repaired.
   EXPECT_EQ(bytes_per_system(systems(1)), 4 * (1024 + 32 + 32 + 4) + 8 + 4 + 4);
   SolveSet set = systems(1);
   set.type = ScalarType::float64;

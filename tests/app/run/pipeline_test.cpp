@@ -79,7 +79,7 @@ class RunOfAChangingFile : public ::testing::Test {
     const std::array<timespec, 2> times{{{0, UTIME_OMIT}, time}};
     ASSERT_EQ(::utimensat(AT_FDCWD, options_.problems.c_str(), times.data(), 0), 0);
   }
-  /// Waits until a write would get another time than the input has.
+  /// Waits until a write would give the input a different time.
   void let_time_pass() const {
     const timespec then = status_of(options_.problems).st_ctim;
     timespec now = then;

@@ -67,7 +67,8 @@ TEST(DirectSumKernels, EachKeepsTheBoundsOfFieldsAtEveryKindOfTarget) {
 }
 
 TEST(DirectSumKernels, DoublePrecisionLosesNothingToDistantOrigins) {
-  // The bound would allow 2^-52 L/r more, and here L/r is 10^6. Exact displacements do not need this.
+  // The bound has a term 2^-52 L/r for rounded displacements, and here L/r is 10^6. The kernels keep the bound without
+  // this term, because their displacements are exact.
   const LatticeShape shape{1000001, 1, 1};
   Problem problem;
   // Rounded so that long double holds position - origin and index * spacing exactly, but double does not.
