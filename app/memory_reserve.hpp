@@ -3,7 +3,7 @@
 // then use the reserve.
 //
 // This is for the program only, which owns its process. The file memory_reserve.cpp replaces malloc and operator new.
-// It calls those that were there before: mimalloc's, or those of a preloaded library.
+// Its versions call mimalloc, or a preloaded library.
 #pragma once
 
 namespace smallbatch {

@@ -22,7 +22,7 @@ std::vector<Typed> all_typed(const CommandDescription& program) {
   return all;
 }
 
-/// Returns the options of a command and those of the program, which every command takes.
+/// Returns the options of a command, and the options of the program, which every command takes.
 std::vector<const OptionDescription*> options_of(const CommandDescription& program, const CommandDescription& command) {
   std::vector<const OptionDescription*> options;
   for (const OptionDescription& option : command.options) options.push_back(&option);

@@ -164,7 +164,7 @@ struct SignalImport {
 struct ImportOptions {
   std::vector<std::string> inputs;
   std::string output, set = "molecules";
-  std::string group;    ///< particles group of H5MD; empty: the only one
+  std::string group;    ///< particles group of H5MD; empty: the only group
   std::string charges;  ///< PQR file that has the charges of an H5MD trajectory; empty: the trajectory has them
   std::optional<std::array<std::int64_t, 3>> shape;
   std::optional<double> spacing;                ///< angstrom
@@ -189,7 +189,7 @@ struct ReportOptions {
 };
 
 struct ExportOptions {
-  std::string results, output, set;  ///< an empty set means the only one
+  std::string results, output, set;  ///< set: its name; empty: the only set
   std::string problems;              ///< problem file with the atoms of a cube file
   std::int64_t index = 0;
   int axis = 2;                        ///< axis normal to the slice of a picture: 0 x, 1 y, 2 z

@@ -108,8 +108,8 @@ class Source {
 
 constexpr double most_points = 1 << 20;  // per axis, as for --shape
 
-/// Lays a lattice over each box. All have one shape. Spacing and shape are those asked for; the default is 65 points
-/// per axis.
+/// Lays a lattice over each box. All lattices have one shape. The options give spacing and shape; the default is 65
+/// points per axis.
 void place_lattice(const ImportOptions& options, const std::vector<Box>& boxes, PotentialSet& set) {
   const auto extent = [&](const Box& box, std::size_t a) { return box.extent(a) + 2 * options.margin; };
   std::array<std::int64_t, 3> shape{65, 65, 65};

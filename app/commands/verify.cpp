@@ -86,7 +86,7 @@ void expect_sets(const Files& files, const std::vector<Set>& problems, const std
   }
 }
 
-/// Checks that the numbers of a set, which have the hash `found`, are those that were solved.
+/// Checks that the run solved these problems: the set, with the hash `found`, must have the hash in the results.
 template <class Set>
 void expect_solved_problems(const Files& files, const Set& set, std::uint64_t found) {
   const auto solved = files.results.problems_hash(Set::kind, set.name);

@@ -96,10 +96,11 @@ std::string shape_words(const PairEnergySet& set);
 /// Returns "8 channels, 1000 times, 64 inputs of int8, 4 integrations of 256 samples, flags, means".
 std::string shape_words(const CorrelationSet& set);
 
-/// Returns the number of pairs of a block: all pairs of charges of a problem, or those of group 1 with group 2.
+/// Returns the number of pairs in all problems of a block. With groups, a pair has a charge of group 1 and a charge of
+/// group 2. Without groups, any two charges are a pair.
 double pairs(const PairEnergyBlock& block);
 
-/// Returns the options of the kernels for a set of charges. `singular` and `precision` are those of the run.
+/// Returns the options of the kernels for a set of charges. `singular` and `precision` are options of the run.
 PotentialOptions potential_options(const ChargesOfSet& set, Singular singular);
 PairEnergyOptions pair_energy_options(const ChargesOfSet& set, Singular singular, ScalarType precision);
 

@@ -67,8 +67,8 @@ struct Piece {
 /// A piece takes some hundredths of a second on a slow core.
 constexpr std::int64_t pairs_of_piece = 1 << 23, fewest_targets_of_piece = 32, most_targets_of_piece = 1 << 12;
 
-/// Reports a block's pairs as threads judge them. Only one thread reports at a time. A thread that finds another one
-/// reporting leaves its pairs to the next report.
+/// Reports a block's pairs as threads judge them. Only one thread reports at a time. If another thread is reporting, a
+/// thread leaves its pairs to the next report.
 class Advance {
  public:
   Advance(const PairsJudged& judged, double pairs, double pairs_to_judge)

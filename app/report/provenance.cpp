@@ -109,7 +109,7 @@ void write_notes(ResultWriter& writer, const RunOptions& options, const RunRepor
       DeviceInfo gpu;
       try {
         gpu = cuda_device(backend.device);
-      } catch (const Error&) {  // a GPU that was lost during the run; the others did its work
+      } catch (const Error&) {  // this GPU was lost during the run, and other GPUs did its work
         continue;
       }
       names += (names.empty() ? "" : ", ") + gpu.name;

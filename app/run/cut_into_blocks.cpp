@@ -61,8 +61,8 @@ double pairs_of_problem(const PairEnergySet& set, std::int64_t p) {
   return set.has_groups ? charges * charges / 4 : charges * (charges - 1) / 2;
 }
 
-/// bytes_per_time(): samples and flags of one channel at one time. bytes_per_integration(): sums and weights of one
-/// channel in one integration.
+/// bytes_per_time() counts the samples and flags of one channel at one time. bytes_per_integration() counts the sums
+/// and weights of one channel in one integration.
 std::int64_t bytes_per_time(const CorrelationSet& set) {
   return set.inputs * (bytes_of(set.type) + (set.has_flags ? 1 : 0));
 }

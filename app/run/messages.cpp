@@ -109,7 +109,7 @@ void put(Cbor& cbor, const SetOutcome& set, std::int64_t start) {
   cbor.end();
 }
 
-/// Returns the outcome of a share. Members that are the same for all shares are those of `set`.
+/// Returns the outcome of a share. Members that are the same for all shares are copied from `set`.
 SetOutcome outcome_of(const SetOutcome& set, const JsonTree& json) {
   SetOutcome more = set;
   more.failed = json.at("failed").get<std::map<std::int32_t, std::int64_t>>();

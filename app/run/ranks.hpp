@@ -34,7 +34,7 @@ class Ranks {
 
   /// Sends the text of rank 0 to all ranks. All ranks call broadcast(), gather() and agree(), in the same order.
   [[nodiscard]] std::string broadcast(std::string text) const;
-  /// Returns on rank 0 the texts of all ranks, by rank. Returns nothing on the others.
+  /// On rank 0, returns the texts of all ranks, by rank. On all other ranks, returns nothing.
   [[nodiscard]] std::vector<std::string> gather(const std::string& text) const;
   /// Throws on every rank if `failure` is set on any rank. The first rank throws the error of the first failed rank;
   /// the others throw FirstRankReports.

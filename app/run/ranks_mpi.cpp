@@ -69,12 +69,12 @@ Ranks::Ranks(bool is_share) {
 
 Ranks::~Ranks() {
   if (!uses_mpi_) return;
-  if (std::uncaught_exceptions() > 0 && !has_agreed_) {  // the others would wait for this rank
+  if (std::uncaught_exceptions() > 0 && !has_agreed_) {  // the other ranks would wait for this rank
     std::fputs("smallbatch: a rank failed and could not tell the others, so all ranks are ended\n", stderr);
     MPI_Abort(MPI_COMM_WORLD, 70);
   }
-  // When the first rank exits with an error, a launcher sends SIGTERM to the others. They have no work left and end by
-  // themselves.
+  // When the first rank exits with an error, a launcher sends SIGTERM to the other ranks. They have no work left and
+  // end by themselves.
   if (!is_first()) std::signal(SIGTERM, SIG_IGN);
   MPI_Finalize();
 }

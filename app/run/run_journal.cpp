@@ -22,7 +22,8 @@ std::string input_words(const InputIdentity& input) {
   // The hash of a large file covers only parts of the file, so its times are compared too.
   if (input.hashed_bytes < input.bytes || input.hash.empty())
     words += " of " + input.modified + ", last touched " + input.touched;
-  if (!input.is_as_opened) words += ", touched since it was opened";  // no other identity is equal to this one
+  // A later run on an untouched file does not have these words, so it cannot resume this run.
+  if (!input.is_as_opened) words += ", touched since it was opened";
   return words;
 }
 

@@ -99,7 +99,7 @@ std::int64_t take_over(const Run& run, Kind& kind, Ranges& blocks) {
 template <class Ranges>
 class FinishedBlocks {
  public:
-  /// `done` blocks were finished before those of `left`.
+  /// An earlier run has finished the first `done` blocks of the set. `left` has the blocks after them.
   FinishedBlocks(const Run& run, std::string set, const Ranges& left, std::int64_t done)
       : run_(run), set_(std::move(set)), left_(left), done_(done) {}
   /// Notes that block `k` of `left` and all blocks before it are written. Adds the block's compute time to the outcome.

@@ -121,7 +121,7 @@ struct Stages {
   std::function<void(std::int64_t block, Block&)> verify, write;
 };
 
-/// Warns that a device is lost, if others are left.
+/// Warns that a device is lost, and that the run goes on with the other devices.
 void tell_lost(const Error& error);
 
 /// Takes the only block of a set through all stages, in the calling thread. There is no other block to work on

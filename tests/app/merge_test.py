@@ -1,4 +1,4 @@
-"""Messages of `merge` about what it has merged."""
+"""Messages of `merge` about the shares that it has merged."""
 
 import resource
 

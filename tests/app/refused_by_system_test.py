@@ -67,7 +67,7 @@ def test_threads_and_processes_that_are_refused_are_told_or_not_missed(place, na
 
 @pytest.mark.parametrize("call", ["readlink", "stat", "lstat"])
 def test_a_name_that_cannot_be_looked_up_is_not_taken_for_another(place, call):  # noqa: F811
-    """Each such call of `export` fails, one after the other. If the failure matters, the message is about it."""
+    """Every call of this kind in `export` fails in turn. If `export` then fails, its message is about that call."""
     arguments = EVERY["export"]
     for number in range(1, 1000):
         clear(place)

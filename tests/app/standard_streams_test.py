@@ -1,4 +1,5 @@
-"""stdout and stderr that are closed, full or read by nobody. The results are always those of a quiet run."""
+"""stdout and stderr that are closed, full or read by nobody. The results are always the same as without these
+faults."""
 
 import h5py
 import pytest

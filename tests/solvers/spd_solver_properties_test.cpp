@@ -17,7 +17,7 @@ class SpdSolverProperties : public SpdSolverTest {};
 TEST_P(SpdSolverProperties, ASystemGetsTheSameBitsAtAnyPlaceInAnyBatch) {
   for_all_shapes({1, 4, 5, 0}, [this]<class T>(T, const SpdShape& shape) {
     SpdBlock<T> block = generated_block<T>(SpdFamily::random, shape, 67);
-    // One system that is scaled, among others that are not.
+    // A solver scales the first system, and does not scale its neighbours.
     for (std::int64_t e = 0; e < shape.matrix_size(); ++e) block.a[e] *= static_cast<T>(0x1p+100);
     std::vector<std::int64_t> reversed(67);
     std::iota(reversed.rbegin(), reversed.rend(), 0);

@@ -483,8 +483,8 @@ TEST_F(VerifyManyPoints, OneWrongValueInAnyPieceDisagrees) {
   }
 }
 
-// With one thread, each piece is reported separately. A thread that finds another one reporting leaves its pairs to the
-// next report. So with several threads the number of reports depends on the scheduler.
+// With one thread, each piece is reported separately. With several threads, a thread leaves its pairs to the next
+// report if another thread is reporting. So the number of reports then depends on the scheduler.
 TEST_F(VerifyManyPoints, AllPairsAreToldOfInParts) {
   for (const unsigned threads : {1U, 2U})
     for (const auto& [mode, least_parts] : {std::pair{everything, threads == 1 ? 4 : 1},

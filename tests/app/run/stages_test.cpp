@@ -178,7 +178,7 @@ TEST(Stages, AFailureOfAnyEndsAllAndReachesTheCaller) {
   }
 }
 
-/// If a computer is lost at any moment, another one computes its block. Blocks are written once, in order.
+/// At whatever moment a computer is lost, another computer computes its block. Blocks are written once, in order.
 TEST(Stages, TheOthersGoOnWhereADeviceIsLost) {
   StageThreads threads(4);
   for (const std::int64_t at : {0, 1, 5, 60, 99}) {

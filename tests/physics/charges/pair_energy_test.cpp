@@ -132,7 +132,7 @@ TEST_P(PairEnergies, BitsDependOnTheProblemAlone) {
       for (std::size_t p = 0; p < problems.size(); ++p) {
         const PairEnergyBlock alone = evaluate({problems[p]}, options);
         const PairEnergyBlock without = evaluate({problems[p]}, options, false);
-        if (in_groups && problems[p].group.empty()) continue;  // without other problems it has no groups
+        if (in_groups && problems[p].group.empty()) continue;  // alone, this problem has no groups
         EXPECT_TRUE(same_bits(alone.energy, {together.energy[p]})) << p;
         EXPECT_TRUE(same_bits(alone.energy, without.energy)) << p;
         EXPECT_TRUE(same_bits(std::vector<double>(alone.energy_per_charge.begin(), alone.energy_per_charge.end()),

@@ -1,5 +1,5 @@
-// The cpu kernels, with each instruction set forced by name. All other tests of this room use the best instruction set
-// only. One file, because all tests force instruction sets in the same way.
+// The cpu kernels, with each instruction set forced by name. All other tests of this room use only the best
+// instruction set. One file, because all tests force instruction sets in the same way.
 #include "solvers/cpu/kernels.hpp"
 
 #include <gtest/gtest.h>
