@@ -63,7 +63,7 @@ void gather(const SpdBatch<T>& batch, std::int64_t k, SpdBlock<T>& block, std::i
   const SpdShape& alike = block.shape;
   const T* const from = batch.a + k * batch.a_step();
   T* a = block.a.data() + s * alike.matrix_size();
-  if (alike.storage == Storage::packed_lower) {  // packed rows follow each other, however many there are
+  if (alike.storage == Storage::packed_lower) {  // the leading rows are the beginning of a packed matrix
     std::copy_n(from, alike.matrix_size(), a);
   } else {
     for (int i = 0; i < alike.n; ++i) a = std::copy_n(from + std::int64_t{i} * batch.shape.n, alike.n, a);

@@ -1,6 +1,6 @@
 // Batches on the host with systems of different sizes. Systems of the same size are gathered and solved as a batch of
-// that size; then their answers are copied to their places. No lane waits for a larger neighbour, and each system has
-// the bits that it has among others of its size. Private to this room.
+// that size; then their answers are copied to their places. No lane waits for a larger neighbour, and each system gets
+// the same bits as in a batch where all systems have its size. Private to this room.
 #pragma once
 
 #include <cstdint>

@@ -13,7 +13,7 @@ namespace smallbatch {
 /// types is const; that side is read. For a triangle, only elements (row, column) with column <= row are copied.
 template <class M, class C>
 struct LayoutCopy {
-  MatrixArray<M> array;  ///< for an upper triangle its steps are exchanged: it is the lower triangle of the transpose
+  MatrixArray<M> array;  ///< for Triangle::upper, the steps are exchanged, which makes the triangle a lower one
   C* canonical;
   std::int64_t count, canonical_step;
   int rows, columns;
@@ -59,7 +59,8 @@ using LayoutGather = LayoutCopy<const T, T>;
 template <class T>
 using LayoutScatter = LayoutCopy<T, const T>;
 
-/// Return the plans for the functions of layouts.hpp with these names, and throw what those throw.
+/// Returns the plan for gather_spd_matrices() (layouts.hpp), and throws Error as that function does. The functions
+/// plan_NAME() below do the same for NAME().
 template <class T>
 LayoutGather<T> plan_gather_spd_matrices(int n, std::int64_t count, const MatrixArray<const T>& from, Triangle triangle,
                                          T* to);

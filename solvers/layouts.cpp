@@ -41,8 +41,8 @@ struct Axis {
   std::int64_t step, extent;
 };
 
-/// Returns whether no two indices share a place, as far as the axes can tell. Each axis must step over everything that
-/// the shorter axes reach.
+/// Returns whether it is certain that no two indices share a place. For this, each axis must step over everything that
+/// the axes with shorter steps reach.
 template <std::size_t Count>
 bool are_distinct(std::array<Axis, Count> axes) {
   for (Axis& axis : axes) axis.step = axis.extent > 1 ? std::abs(axis.step) : 0;

@@ -12,8 +12,8 @@ namespace smallbatch {
 
 /// The functions of layouts.hpp for arrays of float or double in device memory; `pointers` are in device memory, too. A
 /// call is asynchronous on `stream` of the current device. It enqueues one kernel, or none if there is nothing to copy,
-/// allocates nothing and never synchronises. It returns the status of the launch. If layouts.hpp would throw, it
-/// launches nothing and returns cudaErrorInvalidValue.
+/// allocates nothing and never synchronises. It returns the status of the launch. If the function of layouts.hpp would
+/// throw, the call launches nothing and returns cudaErrorInvalidValue.
 template <class T>
 [[nodiscard, gnu::visibility("default")]] cudaError_t launch_gather_spd_matrices(int n, std::int64_t count,
                                                                                  const MatrixArray<const T>& from,

@@ -42,8 +42,8 @@ struct MatrixArray {
 /// Which elements of a symmetric matrix are present.
 enum class Triangle {
   both,   ///< all elements; the solvers compare the triangles and refuse a matrix that is not symmetric
-  lower,  ///< elements with i >= j (LAPACK's uplo = 'L'); no others are read or written
-  upper,  ///< elements with i <= j (LAPACK's uplo = 'U'); no others are read or written
+  lower,  ///< elements with i >= j (LAPACK's uplo = 'L'); no other elements are read or written
+  upper,  ///< elements with i <= j (LAPACK's uplo = 'U'); no other elements are read or written
   /// The lower triangle by rows: n (n + 1) / 2 numbers without gaps. It equals the upper triangle by columns (LAPACK's
   /// packed 'U').
   packed_lower,
@@ -74,13 +74,13 @@ template <class T>
     int n, std::int64_t count, const MatrixArray<const T>& matrices, Triangle triangle);
 
 /// Returns the right-hand sides if they are canonical, or nothing if they must be gathered. They are matrices of n rows
-/// and nrhs columns. Solutions may also be given, with T not const, but must not be shared. A single right-hand side is
-/// the same by columns and by rows.
+/// and nrhs columns. Solutions may also be given if T is not const; systems must not share a solution. A single
+/// right-hand side is the same by columns and by rows.
 template <class T>
 [[nodiscard, gnu::visibility("default")]] std::optional<CanonicalRhs<T>> canonical_spd_rhs(
     int n, int nrhs, std::int64_t count, const MatrixArray<T>& matrices);
 
-/// Returns the storage that gather_spd_matrices makes: dense from both triangles, packed_lower from one.
+/// Returns the storage that gather_spd_matrices makes: dense for Triangle::both, packed_lower for all others.
 [[nodiscard]] constexpr Storage gathered_spd_storage(Triangle triangle) {
   return triangle == Triangle::both ? Storage::dense : Storage::packed_lower;
 }

@@ -65,9 +65,9 @@ std::optional<SpdFamily> parse_spd_family(std::string_view name);
 /// nrhs is 0. A is computed in double precision, made exactly symmetric and rounded to T's precision. The product b = A
 /// x is then computed in double precision with the rounded A and x uniform in [-1, 1), and rounded.
 ///
-/// If `sizes` (count), each within [0, n], are given, a system is a leading block and everything beyond is 0. The block
-/// is the system that it would be in a set of its size. All cores work. Throws Error (bad_input) if the shape is out of
-/// range. Throws Error (usage) for a condition below 1 or not finite.
+/// If `sizes` (count), each within [0, n], are given, system k fills only its leading sizes[k] rows and columns;
+/// everything beyond is 0. It equals system k of a set with n = sizes[k]. All cores work. Throws Error (bad_input) if
+/// the shape is out of range. Throws Error (usage) for a condition below 1 or not finite.
 template <class T>
 void generate_spd(SpdFamily family, const SpdShape& shape, double condition, std::uint64_t seed, std::int64_t first,
                   std::int64_t count, T* a, T* b, const std::int32_t* sizes = nullptr);

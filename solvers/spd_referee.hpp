@@ -18,8 +18,9 @@ namespace smallbatch {
 /// With a pivot floor, the referee decides independently which pivots are raised (SpdOptions::pivot_floor). It computes
 /// in double precision for float and in long double for double. Unless said otherwise, A below is then the referee's
 /// nearby matrix A + diag(s). Only rounding may separate x from the solution for that matrix. If rounding decides which
-/// pivots are raised (`undecided`), the rule is weaker. The solution must then be, within rounding, that of some A +
-/// diag(e), with e_k within what may be added. The numbers must be those of a positive definite matrix.
+/// pivots are raised (`undecided`), the rule is weaker. The answer x must then be, within rounding, the solution for
+/// some A + diag(e), where no e_k exceeds the amount that may be added. The numbers must be those of a positive
+/// definite matrix.
 ///
 /// Bounds: a solver with a backward error of 30 u has computed with some A + dA, ||dA|| <= 30 u ||A||. A factorization
 /// has |dA_ij| <= 30 u sqrt(a_ii a_jj) in each element (N. J. Higham, "Accuracy and Stability of Numerical Algorithms",
@@ -34,11 +35,11 @@ namespace smallbatch {
 ///
 /// If pivots were raised, u is 2^-53 in |d d_k|. The floor alone determines a raised pivot, whatever its value was
 /// before. The error |d s_k| is the |d d_k| of the pivot before it was raised. The system is undecided unless |d s_k|
-/// is less than F a_kk / 4. This error of A + diag(s) adds to that of A, dA above. The forward ratio and the bound of
-/// rcond are therefore relaxed by 1 + max_k |d s_k| / (30 u a_kk).
+/// is less than F a_kk / 4. This error of A + diag(s) is added to the error dA above. The forward ratio and the bound
+/// of rcond are therefore relaxed by 1 + max_k |d s_k| / (30 u a_kk).
 ///
-/// The numbers are the referee's own; those about A exist only if the referee has factored A. The backward error is
-/// that of x. The member `bounds` says how much a backend's numbers may differ.
+/// The inherited numbers are the referee's own. Numbers about A exist only if the referee has factored A. The backward
+/// error is computed for the backend's x. The member `bounds` says how much a backend's numbers may differ.
 struct SpdJudgement : SpdValues {
   /// The referee's own status, from its own inspection and Eigen's LLT in double precision. It is
   /// info_result_not_finite only if the backend says so, too. It is info_result_underflowed if x is clearly below what
@@ -50,19 +51,20 @@ struct SpdJudgement : SpdValues {
   /// - for a solution, the maximum over right-hand sides of ||b - A x||_1 / (||A||_1 ||x||_1 u) (dpot02);
   /// - for an inverse, ||I - A X||_1 / (n ||A||_1 ||X||_1 u) (dpot03).
   ///
-  /// If pivots are raised, A is the nearby matrix, within what may be added, for which x is the best answer.
+  /// If pivots are raised, A stands for A + diag(e). Within the amounts that may be added, e is chosen so that x fits
+  /// best.
   double residual_ratio = nan;
   /// The maximum over columns of ||x - x*||_inf rcond / (||x*||_inf u), with the referee's own solution x* (dget04).
   double forward_ratio = nan;
-  /// How much the backend's numbers may differ from the referee's. A backward error, which is always that of x for A as
-  /// given, is right to 1 % of it and 2^-59. For float the second term is n 2^-53. The second term is also n 2^-53 if
-  /// all of A, or of a solution, is too small for twice the precision in double.
+  /// How much the backend's numbers may differ from the referee's. A backward error always belongs to x and to A as
+  /// given. It is right to 1 % of its value plus 2^-59. For float the second term is n 2^-53. The second term is also n
+  /// 2^-53 if all of A, or of a solution, is too small for twice the precision in double.
   SpdValues bounds;
   /// Decides a dispute about a pivot: the referee's and the backend's status differ. The disputed leading block is
-  /// scaled to a diagonal of 1. This number is its smallest eigenvalue over its largest; it decides whether a Cholesky
-  /// factorization can tell (Demmel 1989). It is negative if the block is clearly indefinite. It is NaN without a
-  /// dispute. Two statuses are never right and give NaN, too. Either pivots must be raised and the backend has not done
-  /// so, or the backend reports an underflow of x although b is too large.
+  /// scaled to a diagonal of 1. This number is the block's smallest eigenvalue divided by its largest. It decides
+  /// whether a Cholesky factorization can tell that the block is positive definite (Demmel 1989). It is negative if the
+  /// block is clearly indefinite. It is NaN without a dispute. It is also NaN for two wrong statuses. Either the
+  /// backend has not raised pivots that must be raised, or it reports an underflow of x although b is too large.
   double disputed_rcond = nan;
   double largest_perturbation = nan;  ///< the largest allowed `perturbation`; 0 without a floor
   /// Rounding decides which pivots are raised: the count and the numbers about A may differ.
@@ -74,23 +76,24 @@ inline constexpr double spd_ratio_limit = 30;
 /// Judges the solution `x` (or inverse) and the status that a backend gave for one system. x is null if only the
 /// determinant was wanted.
 ///
-/// Look at same_status() first. The ratios are NaN if the input cannot be used (referee's info < 0) or the backend gave
-/// no solution (its info is not 0). Sometimes only the referee finds the matrix not positive definite. Or the matrix is
-/// so nearly singular (rcond < n 2^-53) that no digit of the referee's own solution is certain. In both cases there is
-/// no x*. The residual is judged then, and forward_ratio is 0 if x is finite. A NaN or an infinity in x gives NaN or
-/// infinite ratios, never a small ratio.
+/// Call same_status() first. The ratios are NaN if the input cannot be used (referee's info < 0) or the backend gave no
+/// solution (its info is not 0). There is no x* if only the referee finds the matrix not positive definite. There is
+/// none either if the matrix is so nearly singular (rcond < n 2^-53) that no digit of the referee's solution is
+/// certain. In both cases only the residual is judged, and forward_ratio is 0 if x is finite. A NaN or an infinity in x
+/// gives NaN or infinite ratios, never a small ratio.
 template <class T>
 SpdJudgement judge_spd_solution(const SpdShape& shape, const T* a, const T* b, const T* x, std::int32_t info,
                                 double pivot_floor = 0);
 
-/// Returns whether the backend's status is right. It is if it equals the referee's. It also is if the two disagree
-/// about a pivot of a matrix that rounding alone can push to either side (|disputed_rcond| < n u). Any other mismatch
-/// is a wrong answer: a failure that the backend missed, or one that it made up. A backend that finds x out of range
-/// has found all pivots positive. (Near the limit of an underflow, judge_spd_solution() agrees with either status.)
+/// Returns whether the backend's status is right. It is right if it equals the referee's status. It is also right if
+/// the two disagree about a pivot, and rounding alone can make this pivot positive or negative (|disputed_rcond| < n
+/// u). Any other mismatch is a wrong answer: a failure that the backend missed, or one that it made up. A backend that
+/// finds x out of range has found all pivots positive. (Near the limit of an underflow, judge_spd_solution() agrees
+/// with either status.)
 bool same_status(std::int32_t backend_info, const SpdJudgement& judgement, ScalarType type, int n);
 
-/// Returns the largest error over its bound in everything that a block stores about one system. At most 1 means that
-/// the system is right.
+/// Returns the largest quotient of an error and its bound, over all numbers that a block stores about one system. A
+/// result of at most 1 means that the system is right.
 ///
 /// - The status must be the referee's (same_status).
 /// - A failed system must have NaN for every number and no raised pivot.
@@ -104,8 +107,8 @@ bool same_status(std::int32_t backend_info, const SpdJudgement& judgement, Scala
 /// must be 0.
 ///
 /// A result above 1/2 comes from judge_spd_solution(). A smaller result may come from the same formulas with other
-/// roundings (solvers/reference/lanes.hpp), which decide nothing there. It does not depend on the systems that are
-/// judged together.
+/// roundings (solvers/reference/lanes.hpp). They cannot change the verdict there. The result does not depend on which
+/// systems are judged together.
 template <class T>
 double spd_error_over_bound(const SpdBlock<T>& block, double pivot_floor, std::int64_t system,
                             double rcond_overestimate = spd_rcond_overestimate);

@@ -56,7 +56,7 @@ bool overlap(std::int64_t count, const Strided<T>& one, const Strided<T>& other)
               "the input would change while it is read", "Give x separate memory, or exactly the memory of b.");
 }
 
-/// Checks x against the inputs. Messages call the matrices `matrices`.
+/// Throws Error if x overlaps an input, unless x is exactly b. `matrices` is the name of the matrices in messages.
 template <class T>
 void check_overlap(const SpdBatch<T>& batch, const SpdSolution<T>& solution, const char* matrices) {
   const SpdShape& shape = batch.shape;

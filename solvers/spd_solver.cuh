@@ -12,9 +12,9 @@
 namespace smallbatch {
 
 /// Returns the bytes of device memory that launch_spd_solve() needs besides its arrays, for T = float or double. They
-/// are less than count + 256 for n <= 64, and 0 for n > 64, with one exception. For n > 64 with a pivot floor, they are
-/// 132 KiB for each of up to 256 systems. This applies if a block of the current device has less shared memory.
-/// (Compute capabilities 8.6, 8.9 and 12.0 have 99 KiB.)
+/// are less than count + 256 for n <= 64, and 0 for n > 64, with one exception. With a pivot floor, up to 256 systems
+/// with n > 64 need 132 KiB each. This applies only if a block of the current device has less shared memory than 132
+/// KiB. (Compute capabilities 8.6, 8.9 and 12.0 have 99 KiB.)
 template <class T>
 [[nodiscard, gnu::visibility("default")]] std::size_t spd_workspace_bytes(const SpdShape& shape, std::int64_t count,
                                                                           const SpdOptions& options);
@@ -30,21 +30,22 @@ template <class T>
 /// be captured from it, and replayed on other contents of the same arrays. Any number of host threads may call it at a
 /// time. Calls that may run at the same time, on different streams, need separate workspaces and outputs; they may
 /// share inputs. The arrays must live until the stream has passed the call. Meanwhile the outputs may hold intermediate
-/// numbers, but nothing except numbers of their kind.
+/// numbers, and statuses that are not final.
 ///
 /// Returns the status of the launches. It launches nothing and returns cudaErrorInvalidValue if SpdSolver::solve or
-/// make_spd_solver would throw. This is also so if x overlaps b (there are no solutions in place here), or if a needed
-/// workspace is null or not aligned. Some kernels cannot handle a batch with sizes: then it launches nothing and
-/// returns cudaErrorNotSupported. SpdSolver::solve handles all such batches.
+/// make_spd_solver would throw. It does the same if x overlaps b (there are no solutions in place here), or if a needed
+/// workspace is null or not aligned. It launches nothing and returns cudaErrorNotSupported for some batches with sizes:
+/// for inverses, for n > 64, and for solutions by gauss_jordan. SpdSolver::solve handles all such batches.
 template <class T>
 [[nodiscard, gnu::visibility("default")]] cudaError_t launch_spd_solve(const SpdBatch<T>& batch,
                                                                        const SpdSolution<T>& solution,
                                                                        const SpdOptions& options, void* workspace,
                                                                        cudaStream_t stream);
 
-/// Factor and solve like SpdSolver::factor and SpdSolver::solve_factored, but in device memory, with the promises of
-/// launch_spd_solve(). Neither needs a workspace; x may be b with the same stride. Each enqueues one kernel. (Factors
-/// with n = 8, 16, 32 or 64 are loaded faster if they and their stride are multiples of 16 bytes.)
+/// Factors like SpdSolver::factor, but in device memory. launch_spd_solve_factored() solves like
+/// SpdSolver::solve_factored, and x may be b with the same stride. Both keep the promises of launch_spd_solve(). Each
+/// enqueues one kernel and needs no workspace. (Factors with n = 8, 16, 32 or 64 are loaded faster if they and their
+/// stride are multiples of 16 bytes.)
 template <class T>
 [[nodiscard, gnu::visibility("default")]] cudaError_t launch_spd_factor(const SpdBatch<T>& batch,
                                                                         const SpdFactors<T>& factors,

@@ -56,10 +56,10 @@ struct SpdOptions {
   /// except the backward error. The backward error is that for A as given. The number `repaired` counts the raised
   /// pivots; this is n minus the numerical rank of A. The number `perturbation` is max_k e_k / a_kk.
   ///
-  /// No semidefinite matrix is near if a diagonal element is not positive. Neither is one near if some e_k would exceed
-  /// `spd_largest_repair` max(F a_kk, n u max_i a_ii). The system then keeps its status without a floor; if that is 0,
-  /// its status becomes k. A system that is solved without a floor, and has no raised pivot, keeps its bits. If the
-  /// triangles of A differ by roundings, e belongs to the lower triangle.
+  /// No semidefinite matrix is near if a diagonal element is not positive. None is near either if some e_k would exceed
+  /// `spd_largest_repair` max(F a_kk, n u max_i a_ii). The system then keeps the status that it has without a floor. If
+  /// that status is 0, it becomes k. A system that is solved without a floor, and has no raised pivot, keeps its bits.
+  /// If the triangles of A differ by roundings, e belongs to the lower triangle.
   ///
   /// Sources: P. E. Gill, W. Murray, M. H. Wright, "Practical Optimization" (1981), section 4.4.2.2, for raised pivots
   /// under symmetric pivoting. N. J. Higham, "Accuracy and Stability of Numerical Algorithms", section 10.3, for why
@@ -79,11 +79,11 @@ constexpr double spd_used_floor(double pivot_floor, int n) {
   return pivot_floor > rounding ? pivot_floor : rounding;
 }
 
-/// The factor by which rcond may be too large. This applies to cuda's solutions and determinants with more rows than
-/// `spd_rcond_is_exact_up_to`. They estimate ||A^-1||_1 from below (after N. J. Higham, F. Tisseur, "A block algorithm
-/// for matrix 1-norm estimation", 2000). No estimate by a few solutions has a bound that always holds. This one is
-/// mostly exact. It was at most 3 times too large over 15 families of matrices, but thousands of times for matrices
-/// that a long search found.
+/// The factor by which cuda's rcond may be too large, for solutions and determinants with more rows than
+/// `spd_rcond_is_exact_up_to`. For these, cuda estimates ||A^-1||_1 from below (after N. J. Higham, F. Tisseur, "A
+/// block algorithm for matrix 1-norm estimation", 2000). No estimate by a few solutions has a bound that always holds.
+/// This estimate is mostly exact. The result was at most 3 times too large over 15 families of matrices, but thousands
+/// of times too large for matrices that a long search found.
 inline constexpr double spd_rcond_overestimate = 20;
 inline constexpr int spd_rcond_is_exact_up_to = 12;  ///< rows up to which rcond is exact with every backend
 
@@ -117,16 +117,16 @@ struct SpdFactors {
 /// Factors from SpdSolver::factor, and right-hand sides as SpdBatch has them.
 template <class T>
 struct SpdFactoredBatch {
-  int n = 0;                                              ///< rows of A
-  int nrhs = 1;                                           ///< at least 1
-  std::int64_t count = 0;                                 ///< how many systems
-  const T* factors = nullptr;                             ///< as SpdSolver::factor stored them
-  const std::int32_t* factors_info = nullptr;             ///< one per system, or a single one if the factors' stride is
-                                                          ///< 0
-  const T* b = nullptr;                                   ///< (count, n, nrhs)
+  int n = 0;                                   ///< rows of A
+  int nrhs = 1;                                ///< at least 1
+  std::int64_t count = 0;                      ///< how many systems
+  const T* factors = nullptr;                  ///< as SpdSolver::factor stored them
+  const std::int32_t* factors_info = nullptr;  ///< one status per system; a single status if factors_stride is 0
+  const T* b = nullptr;                        ///< (count, n, nrhs)
   std::int64_t factors_stride = tight, b_stride = tight;  ///< as in SpdBatch; 0: all systems share one factor, or one b
 
-  /// The shape of a system, and how many numbers lie between two systems in each array.
+  /// Returns the shape of a system. The functions NAME_step() return the distance between two systems in the array
+  /// NAME, in numbers.
   [[nodiscard]] SpdShape shape() const { return {n, nrhs, Storage::packed_lower}; }
   [[nodiscard]] std::int64_t factors_step() const {
     return factors_stride == tight ? shape().matrix_size() : factors_stride;
@@ -144,8 +144,9 @@ struct SpdFactoredBatch {
 ///   its division by eps;
 /// - for an inverse, ||I - A X||_1 / (||A||_1 ||X||_1): dpot03 without its division by n eps.
 ///
-/// The residual is computed in twice the precision of T; a residual of 0 gives 0. The backward error has no unit:
-/// compare it with 30 * 2^-24 (float32) or 30 * 2^-53 (float64). All other numbers are defined in core/systems.hpp.
+/// The residual is computed in twice the precision of T; a residual of 0 gives a backward error of 0. The backward
+/// error has no unit: compare it with 30 * 2^-24 (float32) or 30 * 2^-53 (float64). All other numbers are defined in
+/// core/systems.hpp.
 ///
 /// Asking for a number does not change any bit of x, of info, or of another number.
 ///
@@ -176,8 +177,8 @@ class SpdSolver {
   ///
   /// The status is what solve() says about A alone: -1, -2 or k > 0. It is -4 if a number of L is out of the range of
   /// T, and -5 if a number of D is. That happens only with elements near the limits of T, or with diagonal elements of
-  /// very different size. A failed system has NaN for its factors and numbers. Throws as solve() does, and for a batch
-  /// with sizes. The factors must not overlap A.
+  /// very different size. A failed system has NaN for its factors and numbers. Throws Error as solve() does, and also
+  /// for a batch with sizes. The factors must not overlap A.
   virtual void factor(const SpdBatch<float>& batch, const SpdFactors<float>& factors) = 0;
   virtual void factor(const SpdBatch<double>& batch, const SpdFactors<double>& factors) = 0;
 
@@ -185,8 +186,8 @@ class SpdSolver {
   /// ldlt, to within a small factor. If the factorization of a system failed, info is that status again; otherwise it
   /// is 0, -3, -4 or -5 as in solve(). If info is not 0, x is NaN.
   ///
-  /// Throws as solve() does, and if `solution` asks for any number except info. The solutions may replace b, with the
-  /// same stride. They must not overlap the factors, and info must not overlap factors_info.
+  /// Throws Error as solve() does, and also if `solution` asks for any number except info. The solutions may replace b,
+  /// with the same stride. They must not overlap the factors, and info must not overlap factors_info.
   virtual void solve_factored(const SpdFactoredBatch<float>& batch, const SpdSolution<float>& solution) = 0;
   virtual void solve_factored(const SpdFactoredBatch<double>& batch, const SpdSolution<double>& solution) = 0;
 

@@ -13,18 +13,19 @@ std::unique_ptr<SpdSolver> make_cuda_spd_solver(int device, const SpdOptions& op
 std::unique_ptr<SpdSolver> make_cpu_spd_solver(unsigned threads, const LdltKernels& kernels, const SpdOptions& options);
 std::unique_ptr<SpdSolver> make_reference_spd_solver(unsigned threads, const SpdOptions& options);
 
-/// Throw what SpdSolver::solve throws. check_spd_shape() looks at shape and count alone, check_spd_batch() at all
-/// arguments.
+/// Throws Error (bad_input) if SpdSolver::solve would throw because of `shape` or `count`. check_spd_batch() does the
+/// same for all arguments of SpdSolver::solve.
 void check_spd_shape(const SpdShape& shape, std::int64_t count);
 template <class T>
 void check_spd_batch(const SpdBatch<T>& batch, const SpdSolution<T>& solution);
-/// Throw what SpdSolver::factor and SpdSolver::solve_factored throw.
+/// Throws Error (bad_input) if SpdSolver::factor would. check_spd_factored() does the same for
+/// SpdSolver::solve_factored.
 template <class T>
 void check_spd_factors(const SpdBatch<T>& batch, const SpdFactors<T>& factors);
 template <class T>
 void check_spd_factored(const SpdFactoredBatch<T>& batch, const SpdSolution<T>& solution);
 
-/// Returns info and the numbers that come with factors, as members of a solution without x.
+/// Returns a solution that has the pointers of `factors` to info, smallest_pivot and log_determinant, and no x.
 template <class T>
 SpdSolution<T> of_pivots(const SpdFactors<T>& factors) {
   SpdSolution<T> solution;

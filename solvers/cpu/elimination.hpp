@@ -3,8 +3,8 @@
 // - A = L D L^T: c_ij = a_ij - sum_{k<j} c_ik l_jk, l_ij = c_ij / d_j, d_i = a_ii - sum_{k<i} c_ik l_ik;
 // - L z = b, y = D^-1 z, L^T x = y; A^-1 = L^-T D^-1 L^-1.
 //
-// Other methods are Gauss-Jordan elimination and the symmetric sweep. No lane ever depends on another. One file,
-// because all of them share the layout in panels.
+// Other methods are Gauss-Jordan elimination and the symmetric sweep. No lane ever depends on another. This is one
+// file, because all methods share the layout in panels.
 //
 // The lower triangle lies in panels of four rows: element (i, j) is vector panel_begin(i / 4) + 4 j + i % 4. A panel is
 // eliminated at once, in tiles of its four rows by `Columns` columns. The sums of a tile stay in registers, so each
@@ -62,7 +62,8 @@ struct Pivots {
     reciprocal[k] = 1 / pivot;
     return reciprocal[k];
   }
-  /// Looks for bad pivots after all are taken. As integers, positive finite numbers are those from 1 to `largest`.
+  /// Looks for bad pivots after all are taken. Read as integers, positive finite numbers lie between 1 and the bits of
+  /// `largest`.
   void end(int n) {
     using Mask = typename L::Mask;
     const Mask limit = (Mask)(typename L::Vector{} + L::largest);
@@ -83,7 +84,7 @@ struct Elimination {
   using Vector = typename L::Vector;
   using Mask = typename L::Mask;
 
-  /// Computes c_ij of M rows for j in [j0, j0 + Columns), from these rows of a and the rows of l with the numbers j.
+  /// Computes c_ij of M rows for j in [j0, j0 + Columns), from the same rows of a, and from the rows j of l.
   template <int M>
   __attribute__((always_inline)) static void eliminate_tile(const Vector* a, Vector* c, const Vector* l,
                                                             std::int64_t j0) {
@@ -302,9 +303,9 @@ struct Elimination {
 
   /// Computes the inverse, n x n by rows and exactly symmetric, from the factors. z has room for padded(n)^2 vectors.
   ///
-  /// The inverse is X = Y D^-1 Y^T with L^T Y = I, not with Y L^T = I, for the identity matrix. For this X, A X = L D
-  /// (L^T Y) D^-1 Y^T, so L^T Y must be near the identity. If only Y L^T is, an error of another square root of the
-  /// condition number lies in between. (Source: N. J. Higham, "Accuracy and Stability of Numerical Algorithms", chapter
+  /// The inverse is X = Y D^-1 Y^T. Y is computed from L^T Y = I, not from Y L^T = I. Because A X = L D (L^T Y) D^-1
+  /// Y^T, L^T Y must be near the identity. If only Y L^T were near the identity, the error would grow by another square
+  /// root of the condition number. (Source: N. J. Higham, "Accuracy and Stability of Numerical Algorithms", chapter
   /// 14.)
   static void invert(int n, const Vector* l, const Pivots<L>& pivots, Vector* z, Vector* inverse) {
     const int width = padded(n);
@@ -334,8 +335,9 @@ struct Elimination {
         }
   }
 
-  /// Eliminates [A | b] by Gauss-Jordan. Row i of the reduced matrix lies above the diagonal, as element (j, i), j > i,
-  /// of the lower triangle. Below the pivot, where A is still symmetric, it lies there, too. Pivot rows are not scaled.
+  /// Eliminates [A | b] by Gauss-Jordan. Element (i, j), j > i, of the reduced matrix is stored as element (j, i) of
+  /// the lower triangle. This holds below the pivot, too, because A is still symmetric there. Pivot rows are not
+  /// scaled.
   static void gauss_jordan(int n, Vector* a, Pivots<L>& pivots, Vector* x, int columns) {
     pivots.begin(n);
     Vector multiplier[padded_max], row[padded_max];

@@ -1,7 +1,7 @@
 // Status, backward error and rcond of a group's answer.
 //
-// Sums are in double precision. In double precision, A and x have factors that bring their largest elements next to 1.
-// Single precision needs no factors, because norms and products stay in the range of double.
+// Sums are in double precision. In double precision, A and x are multiplied by factors that bring their largest
+// elements next to 1. Single precision needs no factors, because norms and products stay in the range of double.
 //
 // Compiled once per instruction set, so everything here has internal linkage (kernels_body.hpp says why).
 #pragma once
@@ -87,7 +87,8 @@ struct Judge {
   };
   MatrixNorm norm_of_matrix() const {
     const Vector factor = scaling.matrix_factor;
-    // Sums of numbers that need no scaling stay in range. Powers of two do not change their bits.
+    // If A needs no scaling, the norm that was summed while A was loaded is used. Its sums stay in range, and a power
+    // of two would not change their bits.
     if (input.has_norm && !scaling.scaled && !any(input.differing)) return {factor, input.norm};
     if (scaling.scaled) return {factor, A::template norm_of_matrix<true>(work.n, work.a, factor)};
     return {factor, A::template norm_of_matrix<false>(work.n, work.a, factor)};
@@ -141,9 +142,9 @@ struct Judge {
     }
     Wide backward_error(Wide norm_a, bool of_inverse) const { return of_inverse ? residual / (norm_a * x) : error; }
   };
-  /// Returns whether x also has the factor of A. This is exact, and saves multiplications. It is not possible if A is
-  /// scaled, because its elements may have any size. It is not possible either if products are of halves, because both
-  /// must be near 1.
+  /// Returns whether x is multiplied by the factor of A, too, so that A is used without it. This is exact, and saves
+  /// multiplications. It is not possible if A is scaled, because its elements may have any size. It is not possible
+  /// without fused multiply-adds either, because products of halves need factors near 1.
   [[nodiscard]] bool x_has_both_factors() const { return has_factors && L::fuses && !scaling.scaled; }
   /// Adds column c of the residual in `Count` parts, for A = A^T: every element of the triangle is read once.
   template <int Count>

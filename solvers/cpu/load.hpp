@@ -29,10 +29,10 @@ struct Input {
   using Mask = typename L::Mask;
   using Memory = Transposition<T, W>;
 
-  const T *first_a, *first_b;  // of W systems
+  const T *first_a, *first_b;  // first of the W systems of the group
   std::int64_t a_step, b_step;
-  Mask differing;                  // nonzero if some a_ij and a_ji differ in some bit
-  Mask not_finite, not_symmetric;  // found where triangles differ
+  Mask differing;                  // lanes in which some a_ij and a_ji differ in a bit
+  Mask not_finite, not_symmetric;  // found only in systems with triangles that differ
   bool has_norm = false;
   Vector norm;  // ||A||_inf, if has_norm
 
@@ -43,7 +43,8 @@ struct Input {
     load_rhs(work);
   }
 
-  /// Returns whether an element of the lower triangle of A, or of b, is not finite.
+  /// Returns the lanes in which an element of the lower triangle of A is not finite. rhs_not_finite() does the same for
+  /// b.
   [[nodiscard]] Mask lower_not_finite(const Work& work) const {
     Mask bad{};
     for (int i = 0; i < work.n; ++i)
@@ -157,7 +158,8 @@ struct Input {
       }
     }
   }
-  /// If rows are whole strips, a chunk may end one row and begin another.
+  /// Loads A chunk by chunk, if rows are whole strips; a chunk may end one row and begin another. Returns the bits in
+  /// which the triangles differ. With `with_norm`, `norm` becomes ||A||_inf.
   template <bool with_norm>
   static Mask load_chunks(const Work& work, const T* first_a, std::int64_t a_step, Vector& norm) {
     static_assert(panel_rows * panel_rows % Memory::chunk == 0);
@@ -189,7 +191,7 @@ struct Input {
     if constexpr (with_norm) norm = largest;
     return difference;
   }
-  /// Separate from the code for x alone, so that this code stays out of it.
+  /// Not inlined, so that the code for x alone stays small.
   __attribute__((noinline)) static Mask load_chunks_and_norm(const Work& work, const T* first_a, std::int64_t a_step,
                                                              Vector& norm) {
     return load_chunks<true>(work, first_a, a_step, norm);

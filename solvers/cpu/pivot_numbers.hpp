@@ -1,5 +1,5 @@
-// The numbers of a system's answer that come from its pivots, if none was raised (pivot_repair.cpp handles raised
-// pivots).
+// The numbers of a system's answer that are computed from its pivots, if no pivot was raised. (pivot_repair.cpp handles
+// raised pivots.)
 //
 // Compiled once per instruction set, so everything here has internal linkage (kernels_body.hpp says why).
 #pragma once

@@ -1,6 +1,6 @@
 // Repairs use double precision and symmetric pivoting, for any method and type. Eliminating a nearly semidefinite
-// matrix in the order of its rows may multiply rounding errors without limit. Its pivots then say nothing (N. J.
-// Higham, "Accuracy and Stability of Numerical Algorithms", section 10.3).
+// matrix in the order of its rows may multiply rounding errors without limit. The pivots then say nothing about A (N.
+// J. Higham, "Accuracy and Stability of Numerical Algorithms", section 10.3).
 #include "solvers/cpu/pivot_repair.hpp"
 
 #include <algorithm>
@@ -48,7 +48,7 @@ class NearbyFactors {
   [[nodiscard]] int failed() const { return failed_; }
   [[nodiscard]] std::int32_t repaired() const { return repaired_; }
   [[nodiscard]] double perturbation() const { return perturbation_; }
-  /// The exponent of row i of S, and the amount added to its diagonal element in S A S.
+  /// Returns the exponent of row i of S. added(i) is the amount added to the diagonal element of this row in S A S.
   [[nodiscard]] int half(int i) const { return half_[i]; }
   [[nodiscard]] double added(int i) const { return added_[i]; }
 

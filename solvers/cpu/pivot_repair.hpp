@@ -6,8 +6,8 @@
 namespace smallbatch {
 
 /// Repairs the results of one system that a solver without a floor has stored; `results` points to them. If a pivot is
-/// below the floor, or if factors were found only with a floor, the results become those of the nearby matrix. The
-/// arrays a, b and x have no gaps; x must not be b.
+/// raised, or if the solver had failed at a pivot, the results become those of the nearby matrix. The arrays a, b and x
+/// have no gaps; x must not be b.
 template <class T>
 void repair_pivots(const SpdShape& shape, const T* a, const T* b, double pivot_floor, const SpdSolution<T>& results);
 

@@ -10,7 +10,8 @@
 namespace smallbatch {
 namespace {
 
-/// Prefetches `systems` matrices in equal shares, line after line, so that memory works during the computation.
+/// Prefetches `systems` matrices in equal shares, line after line. Each call takes one share, so that memory works
+/// during the computation.
 template <class T>
 class Prefetch {
  public:
@@ -66,7 +67,7 @@ class PrefetchOfKnown {
   std::int64_t step_;
 };
 
-/// Returns a prefetch of the next up to `systems` systems after `first + systems`.
+/// Returns a prefetch of up to `systems` systems from `first + systems` on.
 template <class T>
 Prefetch<T> prefetch_after(const LdltTask<T>& task, std::int64_t first, int systems, std::int64_t matrix_size,
                            int shares) {

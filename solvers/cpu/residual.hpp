@@ -1,5 +1,5 @@
 // Norms of A, and products with A for residuals in twice the precision of T, from its lower triangle in panels. The
-// lanes of a vector are processed in the parts of Lanes.
+// lanes of a vector are processed in parts (Lanes::parts).
 //
 // Compiled once per instruction set, so everything here has internal linkage (kernels_body.hpp says why).
 #pragma once
@@ -25,8 +25,8 @@ struct WideSum {
 };
 
 /// The sum b - sum a x of double precision numbers with |a|, |x| <= 2 and sums below 2^10. The large part of the sum
-/// lies on a grid of 2^-41. The rest of a product beside the grid is exact, too, and is added up separately. A residual
-/// in double precision is therefore as exact as one in single precision, relative to its type.
+/// lies on a grid of 2^-41. The rest of a product, which does not lie on the grid, is exact, too. Rests are added up
+/// separately. A residual in double precision is therefore as exact as one in single precision, relative to its type.
 template <int W>
 struct WideSum<double, W> {
   using Wide = typename Lanes<double, W>::Wide;
@@ -165,7 +165,7 @@ struct WidePanels {
 
   /// Computes b - factor A x for several columns, one tile after the other. Number (i, c) of x is at i * Columns + c,
   /// and that of b is right(i, c). The function take(c, number) receives the residual, each column from top to bottom.
-  /// All columns are padded. A may be as it is, or from widen_matrix().
+  /// All columns are padded. A is given as stored in panels, or as converted by widen_matrix().
   template <int Columns, bool has_factor, class Element, class Right, class Take>
   __attribute__((always_inline)) static void residuals(int n, const Element* a, Wide factor, int part, const Wide* x,
                                                        Right right, Take take) {
@@ -176,7 +176,7 @@ struct WidePanels {
       for (int m = 0; m < panel_rows; ++m)
 #pragma GCC unroll 4
         for (int c = 0; c < Columns; ++c) tile[m][c] = Sum::of(right(i0 + m, c));
-      // Subtracts with column j of A; its numbers are `distance` vectors apart.
+      // Subtracts column j of A times row j of x. The numbers of the column are `distance` vectors apart.
       const auto subtract = [&](const Element* column, int distance, int j) __attribute__((always_inline)) {
 #pragma GCC unroll 4
         for (int m = 0; m < panel_rows; ++m) {

@@ -1,5 +1,5 @@
-// Scaling of systems with numbers far from 1, by powers of two: D' A D' y = 2^t D' b, x = 2^-t D' y. It is exact, so it
-// changes no bit of a result that would not have left the range of T without it.
+// Scaling of systems with numbers far from 1, by powers of two: D' A D' y = 2^t D' b, x = 2^-t D' y. Scaling is exact.
+// A result that stays in the range of T without scaling has the same bits with scaling.
 //
 // Compiled once per instruction set, so everything here has internal linkage (kernels_body.hpp says why).
 #pragma once
@@ -37,8 +37,8 @@ struct Scaling {
         work.l[lower_place(i, j)] = work.a[lower_place(i, j)] * X::power_of_two(half[i]) * X::power_of_two(half[j]);
   }
 
-  /// Replaces factors of A, stored in place of A, by those of D' A D'. D'^-1 L D' has a unit diagonal again. D' brings
-  /// the pivots next to 1, so L is not large either.
+  /// Replaces factors of A, stored in place of A, by the factors of D' A D'. D'^-1 L D' has a unit diagonal again. D'
+  /// brings the pivots next to 1, so L is not large either.
   void scale_factors(const Work& work) {
     find_exponents(work);
     Vector* const l = work.l;
@@ -118,7 +118,7 @@ struct Scaling {
  private:
   static constexpr int no_exponent = -4 * L::exponent_bias;
   static Mask outside_window(Vector diagonal) { return X::outside(X::of(diagonal), L::diagonal_window); }
-  /// Returns the exponent of the largest number in column c of D' b.
+  /// Returns the exponent of the largest number of x number in column c of D' b.
   Mask exponent_of_rhs(const Work& work, int c) const {
     const Vector* const b = work.b + c;
     if (!scaled) {
@@ -135,11 +135,11 @@ struct Scaling {
   }
   Mask half_of(int i) const { return scaled ? half[i] : Mask{}; }
 
-  /// Returns where column c of x would lose more than a few roundings because T has no numbers that small.
+  /// Returns the lanes in which underflow would change column c of x by more than a few roundings.
   Mask underflows(const Work& work, int c) const {
     const int n = work.n, columns = work.columns;
     constexpr int lowest = -8 * L::exponent_bias;
-    Mask top = Mask{} + lowest;  // exponent of the largest
+    Mask top = Mask{} + lowest;  // exponent of the largest number of x
     for (int i = 0; i < n; ++i) {
       const Vector y = work.x[i * columns + c];
       top = larger(top, y != 0 ? X::of(y) + half_of(i) - work.rhs_shift[c] : Mask{} + lowest);

@@ -22,7 +22,7 @@ struct SystemResidual {
   const int n;  // a multiple of W
   const double* const a;
   const double* const x;
-  const double factor;  // of A, if it has one
+  const double factor;  // multiplies A, if has_factor
 
   /// Computes residual -= factor A x, vector by vector.
   template <bool has_factor>

@@ -10,16 +10,16 @@
 namespace smallbatch {
 namespace {
 
-/// Whether the compiler fuses a multiplication and an addition where the instruction set can. It never does without
-/// optimization. Instruction sets with wider registers than the baseline's can (Lanes::fuses).
+/// Whether the compiler fuses a multiplication and an addition where the instruction set can. The compiler never does
+/// so without optimization. Instruction sets with wider registers than the baseline can fuse (Lanes::fuses).
 #ifdef __OPTIMIZE__
 constexpr bool compiler_fuses = true;
 #else
 constexpr bool compiler_fuses = false;
 #endif
 
-/// W lanes of T, and their double precision. A register holds half as many doubles as floats, so double precision is
-/// processed in parts (the compiler splits larger vectors badly).
+/// Vectors of W lanes of T, and of the same lanes in double precision. A register holds half as many doubles as floats,
+/// so double precision is processed in parts (the compiler splits larger vectors badly).
 template <class T, int W>
 struct Lanes;
 template <int W>
@@ -131,13 +131,14 @@ struct Parts {
   using Wide = typename L::Wide;
   static constexpr int lanes = W / L::parts;
 
-  /// Returns `lanes` lanes of a vector in memory, from part * lanes on.
+  /// Returns `lanes` lanes of a vector in memory, from part * lanes on, in double precision.
   static Wide widen(const Vector& v, int part) {
     typename L::Part some;
     __builtin_memcpy(&some, (const T*)&v + part * lanes, sizeof(some));
     return widened(some, typename FirstIndices<lanes>::Type{});
   }
-  /// (g++ 12 has one instruction for this conversion, but makes several from __builtin_convertvector.)
+  /// Converts number by number. g++ 12 makes one instruction of this, but several instructions of
+  /// __builtin_convertvector.
   template <int... J>
   static Wide widened(typename L::Part some, Indices<J...>) {
     if constexpr (sizeof(T) == sizeof(double))

@@ -101,13 +101,13 @@ struct Workspace : Shape {
   const bool inverts;  ///< A^-1 is the solution, or rcond needs it
   const bool judges_by_system;
   const bool keeps_a;
-  Vector *a, *l;        ///< panels of A; panels of its factors, in place of A unless A is kept
-  Vector *b, *x;        ///< n * nrhs numbers; padded(n) * columns numbers
-  Vector *z, *inverse;  ///< padded(n)^2, for the inverse and rcond; n * n, for rcond without the inverse
+  Vector *a, *l;        ///< a: panels of A; l: panels of its factors, in place of A unless A is kept
+  Vector *b, *x;        ///< b: n * nrhs numbers; x: padded(n) * columns numbers
+  Vector *z, *inverse;  ///< z: padded(n)^2, for the inverse and rcond; inverse: n * n, for rcond alone
   Wide* wide_a;         ///< panels: half of the lanes of A in double precision, or null (widens_matrix)
   Vector* packed;       ///< n (n + 1) / 2 numbers: the factors by rows
   Mask* rhs_shift;      ///< nrhs numbers: the exponents t that scaled the right-hand sides
-  T *few_a, *few_b;     ///< W systems, for a group with fewer systems
+  T *few_a, *few_b;     ///< copies for a group of fewer than W systems, filled up to W
 
   Workspace(const LdltTask<T>& the_task, Carver& carver)
       : Shape(the_task),

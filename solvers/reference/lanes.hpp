@@ -20,7 +20,7 @@ struct SolvedSystems {
 };
 
 struct LaneJudgement {
-  bool is_certain = false;  ///< false: the system needs a closer look, and there is no judgement
+  bool is_certain = false;  ///< false: there is no judgement; RefereeSystem must judge the system
   SpdJudgement judgement;
 };
 

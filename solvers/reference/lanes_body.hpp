@@ -2,16 +2,16 @@
 // it is compiled for one instruction set. It renames Eigen's namespace, so that its functions cannot replace those of
 // another instruction set.
 //
-// The judgement is that of judge_spd_solution() except for roundings, and only for well-behaved systems. Systems with a
-// pivot floor, a failure or numbers near the limits of a type are left to RefereeSystem, which takes several times as
-// long.
+// The judgements are those of judge_spd_solution() except for roundings. Only well-behaved systems are judged here.
+// Systems with a pivot floor, a failure or numbers near the limits of a type are left to RefereeSystem, which takes
+// several times as long.
 //
 // A = L L^T is computed by rows. Z = L^-1 says how certain the pivots are. The sums of |A^-1| = |Z^T Z| are computed
-// without storing A^-1. The residual r of an answer x is computed in twice the precision of its numbers. With it
-// follows x* = x + Z^T Z r, so that no digits of x* - x cancel. All of these are products of rows with rows, with a
+// without storing A^-1. The residual r of an answer x is computed in twice the precision of its numbers. The difference
+// x* - x is computed from r as Z^T Z r, so that no digits cancel. All of these are products of rows with rows, with a
 // tile in registers.
 //
-// One file, because everything in its one class is about the same lanes.
+// This is one file, because it has one class, for the same lanes throughout.
 #pragma once
 
 #include <Eigen/Core>
@@ -77,7 +77,7 @@ class SystemsInLanes {
 
  private:
   using Column = std::array<Lanes, max_system_size>;
-  /// As many as registers hold: AVX-512 has 32, the others have 16.
+  /// The size of a tile that registers hold. AVX-512 has 32 registers, other instruction sets have 16.
   static constexpr int tile_rows = 4, tile_columns = lanes == 8 ? 4 : 2;
   template <int C, int R = tile_rows>
   using Tile = std::array<std::array<Lanes, C>, R>;
@@ -273,7 +273,8 @@ class SystemsInLanes {
       });
   }
 
-  /// Computes the numbers of the pivots. The loop over lanes becomes vector instructions, unless it is unrolled first.
+  /// Computes the numbers that depend on the pivots. The loop over lanes becomes vector instructions, unless it is
+  /// unrolled first.
   void find_pivot_numbers() {
     constexpr double e = spd_ratio_limit * u;
     smallest_.fill(infinity);
@@ -514,17 +515,18 @@ class SystemsInLanes {
   SolvedSystems<T> input_;
   std::span<const std::int64_t> systems_;
   Numbers next_;              ///< the matrices to prefetch
-  std::int64_t fetched_ = 0;  ///< numbers of each that were prefetched
+  std::int64_t fetched_ = 0;  ///< numbers of each next matrix that have been prefetched
   int n_, padded_;
   int stride_;  ///< odd, so that elements of a column lie in different sets of the cache
   int columns_;
   int together_ = 0;                        ///< columns that are judged together
   std::array<int, lanes> exponents_;        ///< g
-  std::array<bool, lanes> is_well_scaled_;  ///< whether A is
+  std::array<bool, lanes> is_well_scaled_;  ///< whether the exponents of A are in range
   Lanes scale_;                             ///< 2^-g
   Answer answer_;
-  // Numbers of the pivots d_k = m_k 2^c_k of 2^-g A: the least, its error, the least d_k - |d d_k|, sum_k |d d_k| /
-  // d_k. Also prod_k m_k and, for the pivots of A, sum_k c_k and sum_k |c_k|.
+  // The pivots of 2^-g A are d_k. The least d_k is smallest_, and its error |d d_k| is error_of_smallest_. The least
+  // d_k - |d d_k| is lowest_. The sum of |d d_k| / d_k is sum_of_errors_. The pivots of A are m_k 2^c_k. The product of
+  // m_k is product_, the sum of c_k is exponent_of_product_, and the sum of |c_k| is magnitude_.
   alignas(64) std::array<double, lanes> smallest_, error_of_smallest_{}, lowest_, sum_of_errors_{}, product_;
   alignas(64) std::array<std::int64_t, lanes> exponent_of_product_{}, magnitude_{};
   Lanes norm_, norm_of_inverse_, asymmetry_;

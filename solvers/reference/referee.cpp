@@ -92,7 +92,7 @@ template SpdJudgement judge_spd_solution(const SpdShape&, const double*, const d
 
 namespace {
 
-/// Returns whether the answer of a failed system looks like a failure.
+/// Returns whether a system has NaN in x and, in all other numbers, the values that a failed system must have.
 template <class T>
 bool looks_failed(const SpdBlock<T>& block, const T* x, std::size_t s) {
   bool failed = std::all_of(x, x + block.shape.solution_size(), [](T v) { return std::isnan(v); });
@@ -203,7 +203,7 @@ double error_without_rows(const SpdBlock<T>& block, std::size_t s) {
   return right ? 0 : infinity;
 }
 
-/// Returns systems of a block that have the same size as a block of that size.
+/// Returns a block with n = `size` that has the leading rows and columns of `systems`.
 template <class T>
 SpdBlock<T> leading_blocks(const SpdBlock<T>& block, int size, std::span<const std::int64_t> systems) {
   const SpdShape& shape = block.shape;
@@ -273,7 +273,7 @@ void spd_errors_over_bounds(const RefereeLanes& referee_lanes, const SpdBlock<T>
     errors_by_size(referee_lanes, block, rules, systems, errors);
     return;
   }
-  constexpr double certain = 0.5;  // far enough from 1 for the different roundings of the two referees
+  constexpr double certain = 0.5;  // so far below 1 that the roundings of lanes and RefereeSystem cannot matter
   std::vector<std::int64_t> solved;
   std::vector<std::size_t> places;  // indices in `systems`
   solved.reserve(systems.size());

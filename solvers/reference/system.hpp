@@ -6,7 +6,7 @@
 // Residuals are computed in double precision for float input and in long double for double input. Pivots that a pivot
 // floor may raise, and the factors of repaired matrices, have that precision, too.
 //
-// One file, because everything in its one class is about the one scaled matrix and its one factor.
+// This is one file, because it has one class, for one scaled matrix and its factor.
 #pragma once
 
 #include <Eigen/Cholesky>
@@ -136,7 +136,7 @@ class RefereeSystem {
   /// mirrored would not do. Their errors differ by as much as the condition number allows, and A times the difference
   /// is not small.
   ///
-  /// The precision is the wider one, because A times the error of the product is not small either if A is nearly
+  /// The product is computed in Wide<T>, because A times the error of the product is not small either if A is nearly
   /// singular. With Y^T from L Y^T = I, the product would lose another square root of the condition number (Higham,
   /// chapter 14).
   void store_inverse(T* x) const {
@@ -310,7 +310,7 @@ class RefereeSystem {
     constexpr double u = static_cast<double>(std::numeric_limits<T>::epsilon()) / 2;
     const int n = shape_.n;
     SpdValues bound;
-    // A solver that repairs may take the norm of A as given.
+    // A backend may compute rcond of a repaired matrix with the norm of A as given.
     bound.rcond =
         conditions.relaxed(e) * e * (1 + conditions.rcond) + (n * u + conditions.norm_change) * conditions.rcond;
     bound.smallest_pivot = conditions.smallest_pivot + static_cast<double>(std::numeric_limits<T>::denorm_min());
@@ -470,7 +470,7 @@ class RefereeSystem {
     const int n = shape_.n;
     Matrix<W> s = equilibrated_.template cast<W>(), v = Matrix<W>::Identity(n, n);
     for (int i = 0; i < n; ++i)
-      for (int j = 0; j < i; ++j) s(j, i) = s(i, j);  // the lower triangle counts
+      for (int j = 0; j < i; ++j) s(j, i) = s(i, j);  // only the lower triangle of E is used
     std::array<double, max_system_size> shift_error{};
     std::vector<int> left(static_cast<std::size_t>(n));
     std::iota(left.begin(), left.end(), 0);
@@ -503,7 +503,7 @@ class RefereeSystem {
           const double error = error_of(*i) / equilibrated_(*i, *i) + error_of_best;
           if (*i != best && !(std::abs(share(*i) - least) > error)) order_undecided = true;
         }
-        // If all pivots are well above the floor in one order, they are in any other order, too.
+        // If all pivots are well above the floor in one order, they are well above it in any other order, too.
         if (order_undecided && share(best) < 2 * floor_) undecided_ = true;
       }
       const int row = *chosen;
@@ -596,7 +596,7 @@ class RefereeSystem {
   Column<Wide<T>> shift_;                          // 0 if the pivot was not raised
   std::array<Wide<T>, max_system_size> pivots_{};  // of E + diag(shift)
   std::int32_t info_ = 0;
-  // Used with a floor only.
+  // The members below are used with a floor only.
   static constexpr double e_of_double = spd_ratio_limit * 0x1p-53;
   double floor_ = 0;  // F
   std::int32_t repaired_ = 0;
