@@ -1,5 +1,5 @@
 // U = sum_i sum_j q_i q_j / |a_i - b_j|. The tensor cores compute squared distances in double precision, as in
-// production (physics/charges/cuda/pair_tiles.cuh). Other than production, no pair may be nearer than 2^-11 angstrom or
+// production (physics/charges/cuda/pair_tiles.cuh). Unlike in production, no pair may be nearer than 2^-11 angstrom or
 // farther than 2^11 angstrom.
 //
 // A warp has 64 rows in four tiles. Each lane has 16 pairs for every 8 columns. A block of 128 threads has 256 rows and

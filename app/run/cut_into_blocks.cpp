@@ -7,7 +7,7 @@ namespace smallbatch {
 namespace {
 using smallbatch::bytes_of;  // for samples and sums
 std::int64_t bytes_of(ScalarType type) { return type == ScalarType::float32 ? 4 : 8; }
-/// Position and charge, and a width if the set has widths.
+/// Returns the bytes of a charge: position, charge, and a width if the set has widths.
 std::int64_t bytes_per_charge(const ChargesOfSet& set) {
   return static_cast<std::int64_t>((set.is_gaussian() ? 5 : 4) * sizeof(double));
 }
@@ -15,13 +15,13 @@ constexpr std::int64_t bytes_per_point = 3 * sizeof(double);
 constexpr std::int64_t bytes_per_size = 4;
 constexpr std::int64_t bytes_per_verdict = 5;  // int8 and float32
 
-/// Answer, status, numbers and size.
+/// Returns the bytes of a system's results: answer, status, numbers and size.
 std::int64_t solution_bytes(const SolveSet& set) {
   return bytes_of(set.type) * set.shape.solution_size() + bytes_of_numbers(set.type, set.shape) +
          (set.shape.has_sizes ? bytes_per_size : 0);
 }
 
-/// V, and E if it is wanted.
+/// Returns the bytes of a target's results: V, and E if it is wanted.
 std::int64_t bytes_per_target(const PotentialSet& set, ScalarType precision) {
   return bytes_of(precision) * (set.has_field ? 4 : 1);
 }
@@ -33,13 +33,13 @@ std::int64_t charges_of(const PotentialSet& set, std::int64_t first, std::int64_
   return set.offset[static_cast<std::size_t>(first + count)] - set.offset[static_cast<std::size_t>(first)];
 }
 
-/// Values and summary of a plane of a lattice.
+/// Returns the bytes of a lattice plane: values and summary.
 std::int64_t bytes_per_plane(const PotentialSet& set, ScalarType precision) {
   return set.shape.plane_points() * bytes_per_target(set, precision) +
          static_cast<std::int64_t>(sizeof(PotentialSummary));
 }
 
-/// Values, charges, points and summaries of whole problems.
+/// Returns the bytes of whole problems: values, charges, points and summaries.
 std::int64_t bytes_of_problems(const PotentialSet& set, std::int64_t first, std::int64_t count, ScalarType precision) {
   const std::int64_t charges = charges_of(set, first, count) * bytes_per_charge(set);
   if (set.targets == TargetKind::lattice) return count * set.shape.nz * bytes_per_plane(set, precision) + charges;
@@ -51,7 +51,7 @@ std::int64_t bytes_of_problems(const PotentialSet& set, std::int64_t first, std:
 std::int64_t charges_of(const PairEnergySet& set, std::int64_t first, std::int64_t count) {
   return set.offset[static_cast<std::size_t>(first + count)] - set.offset[static_cast<std::size_t>(first)];
 }
-/// Charges, with their groups and energies.
+/// Returns the bytes of whole problems: charges, with their groups and energies, and total energies.
 std::int64_t bytes_of_problems(const PairEnergySet& set, std::int64_t first, std::int64_t count) {
   const std::int64_t per_charge = bytes_per_charge(set) + (set.has_groups ? 1 : 0) + (set.per_charge ? 8 : 0);
   return charges_of(set, first, count) * per_charge + count * (8 + 8 + 4);
@@ -61,13 +61,13 @@ double pairs_of_problem(const PairEnergySet& set, std::int64_t p) {
   return set.has_groups ? charges * charges / 4 : charges * (charges - 1) / 2;
 }
 
-/// bytes_per_time() counts the samples and flags of one channel at one time. bytes_per_integration() counts the sums
-/// and weights of one channel in one integration.
+/// The function bytes_per_time() returns the bytes of the samples and flags of one channel at one time. The function
+/// bytes_per_integration() returns the bytes of the sums and weights of one channel in one integration.
 std::int64_t bytes_per_time(const CorrelationSet& set) {
   return set.inputs * (bytes_of(set.type) + (set.has_flags ? 1 : 0));
 }
 std::int64_t bytes_per_integration(const CorrelationSet& set) { return set.baselines() * (bytes_of(set.sum()) + 4); }
-/// Samples, flags, sums and weights of one channel in one integration.
+/// Returns the bytes of one channel in one integration: samples, flags, sums and weights.
 std::int64_t bytes_of_whole_integration(const CorrelationSet& set) {
   return set.integrate * bytes_per_time(set) + bytes_per_integration(set);
 }

@@ -19,7 +19,7 @@ def erf(x):
 
 
 def gaussian(r, width):
-    """g and its slope for widths above 0."""
+    """Returns g and its slope for widths above 0."""
     most, t = np.sqrt(2 / PI) / width, r / width
     with np.errstate(divide="ignore", invalid="ignore"):
         g = np.where(t < LONG("1e-12"), most, erf(t / np.sqrt(LONG(2))) / r)
@@ -29,7 +29,7 @@ def gaussian(r, width):
 
 
 def interaction(r, rho, cutoff=0, screening_length=0, width=0):
-    """g and its slope. rho combines r and a softening, and is not 0 if the width is not."""
+    """Returns g and its slope. rho is sqrt(r^2 + softening^2), and must be above 0 where the width is above 0."""
     width = np.broadcast_to(width, r.shape)
     x = rho / LONG(screening_length) if screening_length else np.zeros_like(rho)
     g, slope = np.exp(-x) / rho, (1 + x) * np.exp(-x) / rho**3

@@ -103,7 +103,7 @@ def truth_of(drawn):
 
 
 def judge_set(file, drawn, truth, where):
-    """Judges everything that the results hold of a set. Returns whether a channel has failed."""
+    """Judges all results of a set. Returns whether a channel has failed."""
     group, verification = file[f"correlation/{drawn['name']}"], file[f"verification/correlation/{drawn['name']}"]
     (channels, times, _), is_float = drawn["shape"], drawn["kind"] == "float32"
     got, weight, empty = group["visibility"][...], truth["weight"], truth["weight"] == 0

@@ -201,7 +201,7 @@ TEST_F(VerifySystems, RepairedSystemsAreJudgedByTheRepairedMatrix) {
   block_.repaired[1] = 0;
   EXPECT_EQ(verdict_of(1), Verdict::disagreed);
   block_.repaired[1] = 1;
-  block_.backward_error[1] = 0;  // of the repaired matrix instead of A as given
+  block_.backward_error[1] = 0;  // that of the repaired matrix; that of A as given is right
   EXPECT_EQ(verdict_of(1), Verdict::disagreed);
   block_.backward_error[1] = static_cast<float>(floor_ / 4);
   floor_ *= 2;

@@ -35,7 +35,7 @@ TEST(Messages, ALayoutArrivesAsItWas) {
   }
 }
 
-/// Returns the empty outcome after add_message() has added this one.
+/// Makes a message of `set`, adds it to an empty outcome by add_message(), and returns the sum.
 SetOutcome sent(const SetOutcome& set, std::int64_t start) {
   ShareOutcome nothing{{SetOutcome{}}, {0}, {}, {}};
   add_message(nothing, to_message(ShareOutcome{{set}, {start}, {}, {}}));
