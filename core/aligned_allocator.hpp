@@ -1,6 +1,6 @@
-// Arrays that begin at a cache line, for kernels that stream them. A vector load from the start of such an array then
-// crosses no line. New elements without a value are not set to zero: the threads that fill a block touch its memory
-// first. The owner decides where the memory comes from (core/block_memory.hpp).
+// Arrays that begin at a cache line, for kernels that stream them. Vector loads from the start of the array on then
+// cross no line. New elements without a value are not set to zero, so that the threads that fill a block are the first
+// to touch its memory. The owner of the array decides where the memory comes from (core/block_memory.hpp).
 #pragma once
 
 #include <cstddef>
@@ -30,7 +30,7 @@ class AlignedAllocator {
   // NOLINTNEXTLINE(google-explicit-constructor): a vector is made from the memory that it is to use
   AlignedAllocator(std::pmr::memory_resource* memory) noexcept : memory_(memory) {}
   template <class Other>
-  // NOLINTNEXTLINE(google-explicit-constructor): what an allocator has to have
+  // NOLINTNEXTLINE(google-explicit-constructor): every allocator must have this
   AlignedAllocator(const AlignedAllocator<Other>& other) noexcept : memory_(other.memory()) {}
 
   /// Allocates as the standard requires of an allocator.

@@ -10,10 +10,10 @@ namespace smallbatch {
 namespace {
 
 constexpr std::size_t small_page = 4096, large_page = std::size_t{2} << 20;
-/// Smaller allocations do not get their own pages.
+/// Allocations of fewer bytes do not get their own pages.
 constexpr std::size_t least_bytes = 4 * small_page;
 
-/// Rounds `bytes` up to whole pages; these are large pages if the bytes fill at least one.
+/// Rounds `bytes` up to whole pages: to large pages if the bytes fill at least one large page.
 std::size_t whole_pages(std::size_t bytes) {
   const std::size_t page = bytes < large_page ? small_page : large_page;
   return (bytes + page - 1) / page * page;
@@ -28,11 +28,12 @@ void* map_pages(std::size_t bytes) {
   const std::size_t before = (large_page - reinterpret_cast<std::size_t>(begin) % large_page) % large_page;
   if (before > 0) ::munmap(begin, before);
   if (before < spare) ::munmap(begin + before + bytes, spare - before);
-  ::madvise(begin + before, bytes, MADV_HUGEPAGE);  // small pages do if there are no large ones
+  ::madvise(begin + before, bytes, MADV_HUGEPAGE);  // if there are no large pages, the memory has small pages
   return begin + before;
 }
 
-/// Touches the pages by all threads. Otherwise the thread that locks them would, or threads that must be quick later.
+/// Touches the pages on all threads. Otherwise a single thread would touch them when it locks them, or threads that
+/// must be quick would touch them later.
 void touch(void* memory, std::size_t bytes) {
   const auto pages = static_cast<std::int64_t>((bytes + small_page - 1) / small_page);
   for_each_index_on_threads(pages, large_page / small_page, 0, [memory](std::int64_t page) {

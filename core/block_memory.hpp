@@ -1,6 +1,6 @@
 // The memory of blocks on their way from file to file. Its pages are large: large pages are quick to touch for the
-// first time and quick to lock. If a GPU copies from them, they are locked. They are kept until the end for later
-// blocks.
+// first time and quick to lock. If a GPU copies from the pages, they are locked. Pages of a block that has ended are
+// kept for later blocks.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ struct PageLock {
 /// Memory resource that any number of threads may use at a time. It must outlive everything that is allocated in it.
 class BlockMemory final : public std::pmr::memory_resource {
  public:
-  /// Constructors for memory without locked pages, and with all pages locked.
+  /// Without an argument, no page is locked until lock_with() is called. With `page_lock`, all pages are locked.
   BlockMemory() = default;
   explicit BlockMemory(PageLock page_lock) : page_lock_(std::move(page_lock)) {}
   ~BlockMemory() override;

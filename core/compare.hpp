@@ -1,4 +1,4 @@
-// The one comparison: every decision whether two results agree is made here.
+// Comparison of results. Every decision whether two results agree is made here.
 //
 // A NaN fails, because the test is !(error <= bound) and never error > bound. An infinity agrees only with the same
 // infinity. A bound is a magnitude: with a negative, NaN or infinite bound, only equal values agree.

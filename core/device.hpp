@@ -1,4 +1,4 @@
-// The GPUs of this machine. Asking needs no CUDA header; a build without CUDA answers that there are none.
+// The GPUs of this machine. Callers need no CUDA header. A build without CUDA reports that there is no GPU.
 #pragma once
 
 #include <cstdint>

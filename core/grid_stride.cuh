@@ -1,4 +1,4 @@
-// Launches an element-wise functor as a kernel. For .cu files.
+// Launches an element-wise functor as a kernel. Only .cu files include this header.
 #pragma once
 
 #include <cuda_runtime_api.h>

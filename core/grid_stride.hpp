@@ -1,7 +1,7 @@
-// One loop for host and device. Every element-wise operation is a functor that is called with an index; this loop walks
-// the indices. Any launch is therefore right, <<<1,1>>> included. The functor also runs on the host, as a plain loop or
-// on threads. The launch is in core/grid_stride.cuh. (nvcc compiles the loop for both sides with
-// --expt-relaxed-constexpr.)
+// A loop that host and device share. Every element-wise operation is a functor that is called with an index; this loop
+// walks the indices. Any number of blocks and threads is therefore right, even <<<1,1>>>. The functor also runs on the
+// host, as a plain loop or on threads. The launch is in core/grid_stride.cuh. (nvcc compiles the loop for both sides
+// with --expt-relaxed-constexpr.)
 #pragma once
 
 #include <cstdint>

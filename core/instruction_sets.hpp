@@ -20,7 +20,7 @@ enum class InstructionSet {
 /// Returns "best", "baseline", "avx2" or "avx512".
 std::string_view instruction_set_name(InstructionSet set);
 
-/// Returns all of these names.
+/// Returns the names of all instruction sets, with "best".
 std::vector<std::string_view> instruction_set_names();
 
 /// Returns the instruction set with that name, or nothing.

@@ -12,8 +12,8 @@ std::string lower_case(std::string text) {
   return text;
 }
 
-/// Returns how many letters to replace, remove, add or swap with a neighbour turn `a` into `b` (optimal string
-/// alignment).
+/// Returns how many steps turn `a` into `b`; a step replaces, removes or adds a letter, or swaps two neighbours
+/// (optimal string alignment).
 std::size_t distance(const std::string& a, const std::string& b) {
   std::vector<std::size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
   for (std::size_t k = 0; k <= b.size(); ++k) row[k] = k;

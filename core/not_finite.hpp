@@ -1,4 +1,4 @@
-// Numbers that are not finite, under the names that formulas use. Private.
+// Short names for infinity and NaN in double precision. Private.
 #pragma once
 
 #include <limits>

@@ -40,8 +40,8 @@ unsigned cores_of_control_groups() {
 
 thread_local bool is_in_team = false;
 
-/// Threads that one thread keeps from call to call. Starting threads costs as much time as solving thousands of
-/// systems.
+/// Threads that the calling thread keeps from one parallel_for() to the next. Starting threads costs as much time as
+/// solving thousands of systems.
 class Team {
  public:
   Team() = default;
@@ -49,7 +49,8 @@ class Team {
   Team& operator=(const Team&) = delete;
   ~Team() {
     if (is_of_another_process()) {
-      state_.release();  // NOLINT(bugprone-unused-return-value): its threads stayed behind, and with them its locks
+      state_.release();  // NOLINT(bugprone-unused-return-value): a fork does not have the threads, and cannot release
+                         // locks that they hold
       return;
     }
     {
@@ -64,8 +65,8 @@ class Team {
   [[nodiscard]] bool is_of_another_process() const { return process_ != ::getpid(); }
 
   /// Calls `work` here and on up to `others` threads, or fewer if the system has no more. Returns when all calls have
-  /// ended. A thread that has not begun when the call here ends does not begin: `work` returns only when nothing is
-  /// left to do.
+  /// ended. Once the call here has ended, no further thread begins, because `work` returns only when nothing is left to
+  /// do.
   void run(unsigned others, const std::function<void()>& work) {
     State& state = *state_;
     grow(others);
@@ -90,7 +91,7 @@ class Team {
     std::mutex mutex;
     std::condition_variable begin, end;
     const std::function<void()>* work = nullptr;
-    unsigned places = 0, at_work = 0;  ///< how many threads may still begin; how many have begun
+    unsigned places = 0, at_work = 0;  ///< places: threads that may still begin; at_work: threads that have begun
     bool is_over = false;
 
     void serve() {

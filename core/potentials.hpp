@@ -22,7 +22,7 @@ namespace smallbatch {
 /// Points per axis. Values lie with x fastest: index = (z * ny + y) * nx + x.
 struct LatticeShape {
   std::int64_t nx = 0, ny = 0, nz = 0;
-  /// Points of one xy-plane, and points of the whole lattice.
+  /// Returns the number of points of one xy-plane. points() is that of the whole lattice.
   [[nodiscard]] std::int64_t plane_points() const { return nx * ny; }
   [[nodiscard]] std::int64_t points() const { return nx * ny * nz; }
 };
@@ -37,10 +37,11 @@ struct LatticeShape {
 inline constexpr std::int32_t info_charges_not_finite = -1;
 inline constexpr std::int32_t info_charges_out_of_range =
     -2;  ///< beyond 1e15 angstrom or e (1e150 in double precision)
-/// Evaluated, but V or E leaves the range of its type. A value that does so is an infinity with its sign; all other
-/// values are right. At points and charges, some V leaves the range, or some E if E is wanted. Infinities by the
-/// singularity policy do not count. On a lattice, the charges decide. The planes asked for do not matter, and neither
-/// does cancellation. The lattice has this status if a sum exceeds the largest finite number of the type. The sum is
+/// Evaluated, but V or E leaves the range of its type. A value that leaves the range is stored as an infinity of its
+/// sign; all other values are right. At points and charges, some V leaves the range, or some E if E is wanted.
+/// Infinities by the singularity policy do not count. On a lattice, the charges and the whole lattice decide, whichever
+/// planes are evaluated. Cancellation is not considered. The lattice has this status if a sum exceeds the largest
+/// finite number of the type. The sum is
 ///
 /// - |f| sum_i |q_i| / rho_i without E,
 /// - |f| sum_i |q_i| / rho_i^2 (1 + 2 rho_i / c) with E.
@@ -48,7 +49,7 @@ inline constexpr std::int32_t info_charges_out_of_range =
 /// Here f is the factor of the unit, and rho_i^2 = d_i^2 + softening^2. The distance d_i is that from charge i to the
 /// nearest point of the whole lattice. For a charge *on* a point, without a softening, d_i is the smallest spacing. For
 /// a Gaussian charge, rho_i is the larger of d_i and 1.25 widths. The cut-off is c; without a cut-off the bracket is 1.
-/// Screening is ignored here. If no sum exceeds the range, V and E are within it, to 1e-6 of it.
+/// Screening is ignored here. If no sum exceeds the range, V and E do not exceed it by more than a fraction of 1e-6.
 inline constexpr std::int32_t info_values_out_of_range = -3;
 
 /// Returns whether a problem with this status has values.
@@ -75,8 +76,8 @@ inline constexpr double least_width = 0x1p-480;
 /// just below 1/(1.25 w).
 inline constexpr double gaussian_length_in_widths = 1.25;
 
-/// The smallest spacing of a lattice (angstrom). A charge lies on a point if it is closer than 1e-6 spacings. The
-/// square of that distance is a normal double from this spacing on.
+/// The smallest spacing of a lattice (angstrom). A charge lies on a point if it is closer than 1e-6 spacings. From this
+/// spacing on, the square of that distance is a normal double.
 inline constexpr double least_spacing = 0x1p-470;
 
 /// V and E at a target that holds a charge. With `infinite`, V is an infinity with the sign of the net charge there,
@@ -131,11 +132,11 @@ struct TargetBatch {
   LatticeBatch lattice;
   PointBatch points;
 
-  /// The targets are the charges of the call.
+  /// Makes the charges of the call the targets.
   TargetBatch() = default;
   // NOLINTNEXTLINE(google-explicit-constructor): a lattice is a target
   TargetBatch(const LatticeBatch& of_lattice) : kind(TargetKind::lattice), lattice(of_lattice) {}
-  // NOLINTNEXTLINE(google-explicit-constructor): so are points
+  // NOLINTNEXTLINE(google-explicit-constructor): points are targets
   TargetBatch(const PointBatch& of_points) : kind(TargetKind::points), points(of_points) {}
 };
 
@@ -145,7 +146,7 @@ struct PotentialSummary {
   double lowest = std::numeric_limits<double>::infinity(), highest = -std::numeric_limits<double>::infinity(), sum = 0;
   std::int64_t values = 0;  ///< how many values are finite
 
-  /// Adds the statistics of other values of the problem.
+  /// Adds `more`, the statistics of further values of the problem.
   void add(const PotentialSummary& more) {
     lowest = std::min(lowest, more.lowest);
     highest = std::max(highest, more.highest);

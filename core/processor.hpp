@@ -14,8 +14,8 @@ struct Processor {
 
 Processor processor();
 
-/// Returns the names of the usable instruction sets, best first: those the processor has and the cpu backends are
-/// compiled for.
+/// Returns the names of the usable instruction sets, best first. A set is usable if the processor has it and the cpu
+/// backends are compiled for it.
 std::vector<std::string_view> usable_instruction_sets();
 
 }  // namespace smallbatch

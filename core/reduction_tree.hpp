@@ -28,7 +28,7 @@ constexpr std::int64_t leaf_values(std::int64_t count) {
 }
 constexpr std::int64_t leaf_count(std::int64_t count) { return (count + leaf_values(count) - 1) / leaf_values(count); }
 
-/// Sums in T.
+/// Joins of sums, each sum being one T.
 template <class T>
 struct SumsIn {
   using State = T;
@@ -38,7 +38,7 @@ struct SumsIn {
   static constexpr double value(State sum) { return sum; }
 };
 
-/// Sums whose terms are values of T, or rounded products of them.
+/// Sums in T of values of T, or of products rounded to T.
 template <class T>
 struct Fast : SumsIn<T> {
   static constexpr T product(T x, T y) { return x * y; }
@@ -49,13 +49,14 @@ struct InDouble : SumsIn<double> {
   static constexpr double product(float x, float y) { return static_cast<double>(x) * static_cast<double>(y); }
 };
 
-/// A sum of type T, and the sum of what its roundings lost.
+/// A sum of type T, and the sum of its rounding errors.
 template <class T>
 struct alignas(2 * sizeof(T)) CompensatedSum {
   T sum, lost;
 };
 
-/// Sums that keep their roundings. TwoSum finds the rounding of an addition, a fused multiply-add that of a product.
+/// Sums that keep their rounding errors. TwoSum finds the error of an addition, a fused multiply-add the error of a
+/// product.
 template <class T>
 struct Compensated {
   using State = CompensatedSum<T>;
@@ -103,7 +104,7 @@ struct Norm2 : Sums {
   static constexpr double value(typename Sums::State state) { return std::sqrt(Sums::value(state)); }
 };
 
-/// The smallest value, or with Sign = -1 the largest.
+/// The smallest value with Sign = 1, or the largest with Sign = -1.
 template <class T, int Sign>
 struct Extreme {
   using State = T;

@@ -1,6 +1,7 @@
 // The reductions of core/reductions.hpp in one kernel. A block takes one leaf of the tree at a time. A thread loads 16
 // bytes of each row of the leaf, several rows ahead. A counter tells which block finishes last; that block joins the
-// results of the leaves. No two threads add to the same state, so every bit has only one history.
+// results of the leaves. No two threads add to the same state, so results do not depend on the order in which blocks
+// finish.
 #include <algorithm>
 
 #include "core/reduction_tree.hpp"
@@ -11,7 +12,7 @@ namespace smallbatch {
 namespace {
 
 constexpr int threads = leaves_per_row, warp_lanes = 32, warps = threads / warp_lanes;
-constexpr int rows_ahead = 4;  // the number of rows of a leaf is a multiple
+constexpr int rows_ahead = 4;  // the number of rows of a leaf is a multiple of this
 constexpr unsigned whole_warp = 0xffffffffU;
 
 /// The part of a row that one thread loads.

@@ -12,17 +12,17 @@ enum class Reduction {
   minimum,  ///< NaN if any value is NaN; +infinity for an empty array
   maximum,  ///< NaN if any value is NaN; -infinity for an empty array
   dot,      ///< sum_i x_i y_i; 0 for an empty array
-  norm2     ///< sqrt(sum_i x_i^2), without scaling: infinity if the sum of squares leaves its range; 0 for an empty
-            ///< array
+  norm2  ///< sqrt(sum_i x_i^2), without scaling: infinity if the sum of squares leaves the range of its type; 0 for an
+         ///< empty array
 };
 
-/// The precision in which the terms of sum, dot and norm2 are rounded and added. Extremes are exact with each. The
-/// error of a tree grows with the length d of its paths, which is at most 120 for up to 2^28 values.
+/// The precision in which the terms of sum, dot and norm2 are rounded and added. Minimum and maximum are always exact.
+/// The error of a sum grows with the length d of the paths in the tree, which is at most 120 for up to 2^28 values.
 enum class Accumulation {
   fast,        ///< the type of the values, with unit roundoff u: |error| <= (d + 1) u sum |terms|, to first order
   float64,     ///< double precision: products of float32 values are exact, and their squares do not overflow
-  compensated  ///< pairs of the values' type that keep what the roundings lose: |error| <= 2^-53 |result| + (2 d + 2)^2
-               ///< u^2 sum |terms| (T. Ogita, S. M. Rump, S. Oishi, SIAM J. Sci. Comput. 26, 1955 (2005))
+  compensated  ///< pairs of numbers of the values' type, a sum and its rounding errors: |error| <= 2^-53 |result| + (2
+               ///< d + 2)^2 u^2 sum |terms| (T. Ogita, S. M. Rump, S. Oishi, SIAM J. Sci. Comput. 26, 1955 (2005))
 };
 
 /// Returns the reduction of x_0 .. x_{count-1}, for dot together with y, on `threads` threads (0: one per core). T is

@@ -1,4 +1,4 @@
-// Signals of many inputs, and the visibilities that correlating the signals gives. These plain structs flow from file
+// Signals of many inputs, and the visibilities that a correlator computes from them. These plain structs flow from file
 // to correlator to verification to file. They have no behaviour beyond their own sizes.
 //
 // A *batch* is a view: pointers to host or device memory, as the callee says. A *block* owns some channels and times of
@@ -34,8 +34,8 @@ constexpr std::int64_t bytes_of(SampleType type) {
 enum class SumType { complex_float32, complex_int32, complex_int64 };
 constexpr std::int64_t bytes_of(SumType type) { return type == SumType::complex_int64 ? 16 : 8; }
 
-/// Returns the type in which samples are summed. Sums of integers are exact. They are in int32 if the sum of that many
-/// samples cannot overflow, otherwise in int64. One sample adds at most 2^15 (int8) or 2^7 (int4).
+/// Returns the type in which samples are summed. Sums of integers are exact. Their type is int32 if a sum of
+/// `samples_per_sum` samples cannot overflow, otherwise int64. One sample adds at most 2^15 (int8) or 2^7 (int4).
 constexpr SumType sum_type(SampleType sample, std::int64_t samples_per_sum) {
   if (sample == SampleType::complex_float32) return SumType::complex_float32;
   const std::int64_t most = sample == SampleType::complex_int8 ? (1 << 16) - 1 : (1 << 24) - 1;
@@ -51,9 +51,9 @@ constexpr std::int64_t integrations_of(std::int64_t times, std::int64_t integrat
   return times == 0 ? 0 : (times - 1) / integrate + 1;
 }
 
-/// Statuses of a channel. 0: correlated. Negative: the constants below; the first that applies is stored. This one: a
-/// sample that is not flagged is a NaN or an infinity. The visibilities of its input are then NaN in that integration;
-/// all others are right.
+/// Statuses of a channel. 0: correlated. Negative: the constants below; the first that applies is stored. The constant
+/// info_signal_not_finite means that a sample that is not flagged is a NaN or an infinity. The visibilities of its
+/// input are then NaN in that integration; all others are right.
 inline constexpr std::int32_t info_signal_not_finite = -1;
 /// A visibility of finite samples is not finite, because sum_t |x_i(t)| |x_j(t)| leaves the range of float32.
 inline constexpr std::int32_t info_visibility_out_of_range = -2;
@@ -101,7 +101,7 @@ struct SignalBlock {
   explicit SignalBlock(std::pmr::memory_resource* memory)
       : signal(memory), flag(memory), visibility(memory), weight(memory) {}
 
-  /// Views of the input and of the output.
+  /// Returns a view of the input. sums() returns a view of the output.
   [[nodiscard]] SignalBatch batch() const {
     return {type, channels, times, inputs, integrate, signal.data(), flag.empty() ? nullptr : flag.data()};
   }

@@ -1,4 +1,5 @@
-// Errors of a system that refuses memory, file descriptors, threads or processes. They say nothing about a file.
+// Errors of an operating system that refuses memory, file descriptors, threads or processes. These errors say nothing
+// about a file.
 #pragma once
 
 #include <cerrno>
@@ -12,7 +13,7 @@
 
 namespace smallbatch {
 
-/// Returns the remedy for a value of errno.
+/// Returns the remedy of the message for `system_error`, a value of errno.
 inline std::string remedy_of_refusal(int system_error) {
   switch (system_error) {
     case ENOMEM:
@@ -40,8 +41,8 @@ inline bool is_want_of_the_system(int system_error) {
   return system_error == ENOMEM || system_error == EMFILE || system_error == ENFILE;
 }
 
-/// Runs work() in a new thread. If the system starts no thread, for whatever reason, work() runs when its result is
-/// asked for.
+/// Runs work() in a new thread. If the system starts no thread, for whatever reason, work() runs when the caller asks
+/// for the result.
 template <class Work>
 auto async_if_possible(Work work) {
   try {

@@ -29,8 +29,8 @@ enum class Storage {
   packed_lower  ///< n(n+1)/2 numbers, the lower triangle by rows: (0,0), (1,0), (1,1), (2,0), ...
 };
 
-/// Returns the position of the first number of row i; for i = n, the size of the matrix. Element (i, j), j <= i, is j
-/// numbers further on.
+/// Returns the position of the first number of row i or, for i = n, the size of the matrix. Element (i, j), j <= i,
+/// lies j numbers behind the first number of row i.
 template <class Index>
 constexpr Index row_begin(Storage storage, Index n, Index i) {
   return storage == Storage::packed_lower ? i * (i + 1) / 2 : i * n;
@@ -45,7 +45,7 @@ struct SpdShape {
   bool has_sizes = false;            ///< true in sets and blocks if each system has its own size; n is then the largest
                                      ///< size
 
-  /// Whether A^-1 takes the place of x, and how many numbers one A and one b have.
+  /// Returns whether the solution is A^-1. matrix_size() and rhs_size() return how many numbers one A and one b have.
   [[nodiscard]] bool wants_inverse() const { return nrhs == 0 && !determinant_only; }
   [[nodiscard]] std::int64_t matrix_size() const { return row_begin<std::int64_t>(storage, n, n); }
   [[nodiscard]] std::int64_t rhs_size() const { return std::int64_t{n} * nrhs; }
@@ -61,8 +61,8 @@ inline constexpr std::int32_t info_matrix_not_finite = -1;     ///< A holds a Na
 inline constexpr std::int32_t info_matrix_not_symmetric = -2;  ///< |a_ij - a_ji| > n eps sqrt(|a_ii a_jj|) somewhere
 inline constexpr std::int32_t info_rhs_not_finite = -3;        ///< b holds a NaN or an infinity
 inline constexpr std::int32_t info_result_not_finite = -4;     ///< all pivots were positive, but x overflowed
-/// All pivots were positive, but some x is too small for T, which has no smaller numbers. Rounding that x to T changes
-/// it by more than 8 u ||x||_1 (u = 2^-24 or 2^-53).
+/// All pivots were positive, but some x is too near to 0 for the numbers of T. Rounding this x to T changes it by more
+/// than 8 u ||x||_1 (u = 2^-24 or 2^-53).
 inline constexpr std::int32_t info_result_underflowed = -5;
 inline constexpr std::int32_t info_size_out_of_range = -6;  ///< the system's size is not within [0, n]; checked first
 
@@ -84,10 +84,10 @@ inline constexpr std::int64_t tight = -1;
 /// array of right-hand sides.
 ///
 /// If `sizes` is given, system k consists of the leading sizes[k] rows and columns of A and the first sizes[k] rows of
-/// b. The layout stays that of n rows: rows of a dense A are n numbers apart. Elements beyond sizes[k] may hold
-/// anything and are not read. x is 0 there, even if the system fails. For info and the numbers of system k, n means
-/// sizes[k]. A system of size 0 is solved: its numbers are those of an identity matrix (backward error 0, rcond 1,
-/// smallest pivot 1, ln det 0).
+/// b. The layout stays that of n rows: rows of a dense A are n numbers apart. Elements of A and b beyond sizes[k] are
+/// not read. Elements of x beyond sizes[k] become 0, even if the system fails. For info and the numbers of system k, n
+/// means sizes[k]. A system of size 0 is solved: its numbers are those of an identity matrix (backward error 0, rcond
+/// 1, smallest pivot 1, ln det 0).
 template <class T>
 struct SpdBatch {
   SpdShape shape;  ///< the shape of every system
@@ -97,7 +97,8 @@ struct SpdBatch {
   std::int64_t a_stride = tight, b_stride = tight;  ///< numbers from one system to the next
   const std::int32_t* sizes = nullptr;              ///< (count), each within [0, n]; null: all sizes are n
 
-  /// Numbers from one system to the next, also if the stride is `tight`.
+  /// Returns the distance from one system to the next in `a`, in numbers, also if the stride is `tight`. b_step() does
+  /// the same for `b`.
   [[nodiscard]] std::int64_t a_step() const { return a_stride == tight ? shape.matrix_size() : a_stride; }
   [[nodiscard]] std::int64_t b_step() const { return b_stride == tight ? shape.rhs_size() : b_stride; }
 };
@@ -118,7 +119,7 @@ struct SpdSolution {
                                       ///< repairs
   std::int64_t x_stride = tight;      ///< numbers from one system to the next
 
-  /// Numbers from one solution to the next, also if the stride is `tight`.
+  /// Returns the distance from one solution to the next, in numbers, also if the stride is `tight`.
   [[nodiscard]] std::int64_t x_step(const SpdShape& shape) const {
     return x_stride == tight ? shape.solution_size() : x_stride;
   }
@@ -127,8 +128,8 @@ struct SpdSolution {
 template <class T>
 struct SpdBlock;
 
-/// One double for each number of a system's answer, for example as a referee finds them, or bounds of errors. The
-/// defaults are those of a failed system.
+/// One double for each number of a system's answer. The doubles are, for example, the numbers that a referee finds, or
+/// bounds of their errors. The defaults are the numbers of a failed system.
 struct SpdValues {
   static constexpr double nan = std::numeric_limits<double>::quiet_NaN();  ///< the value for a failed system
   /// Numbers with the meaning that SpdSolution gives them.
@@ -152,14 +153,14 @@ struct SpdNumber {
   AlignedVector<V> SpdBlock<T>::*in_block;  ///< the member of a block
   double SpdValues::*in_values;             ///< the member that a referee fills
 
-  /// Whether systems of this shape have the number; its value for a failed system.
+  /// Returns whether systems of this shape have the number. of_failed() returns its value for a failed system.
   [[nodiscard]] bool is_of(const SpdShape& shape) const { return !(is_about_x && shape.determinant_only); }
   [[nodiscard]] V of_failed() const { return static_cast<V>(SpdValues{}.*in_values); }
 };
 
-/// All numbers but info, in the order of their datasets. Code that sizes, copies, writes, reads or compares the numbers
-/// walks this list. A new number therefore needs a member in SpdSolution, SpdBlock and SpdValues, a row here, and the
-/// code that computes it.
+/// All numbers of an answer except info, in the order of their datasets. Code that sizes, copies, writes, reads or
+/// compares the numbers walks this list. A new number therefore needs a member in SpdSolution, SpdBlock and SpdValues,
+/// a row here, and the code that computes it.
 template <class T>
 inline constexpr auto spd_numbers =
     std::make_tuple(SpdNumber<T, T>{"backward_error", 0, true, &SpdSolution<T>::backward_error,
@@ -197,7 +198,7 @@ struct SpdBlock {
   std::int64_t count = 0;
   AlignedVector<T> a, b, x;           ///< as in SpdBatch and SpdSolution
   AlignedVector<std::int32_t> sizes;  ///< (count) as in SpdBatch if the shape has sizes, otherwise empty
-  AlignedVector<std::int32_t> info;   ///< (count), like all arrays that follow; those that are not wanted are empty
+  AlignedVector<std::int32_t> info;   ///< (count), like all arrays below; arrays that are not wanted are empty
   /// Numbers with the meaning that SpdSolution gives them.
   AlignedVector<T> backward_error, rcond, smallest_pivot, perturbation;
   AlignedVector<double> log_determinant;

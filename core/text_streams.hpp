@@ -1,5 +1,5 @@
-// Text streams that throw std::bad_alloc if memory runs out. The standard streams silently drop text that finds no
-// memory.
+// Text streams that throw std::bad_alloc if memory runs out. The standard streams silently drop text for which there is
+// no memory.
 #pragma once
 
 #include <sstream>

@@ -1,4 +1,4 @@
-// Differences of two doubles without loss, on host and device.
+// Exact differences of two doubles, on host and device.
 #pragma once
 
 namespace smallbatch {

@@ -11,7 +11,7 @@
 namespace smallbatch {
 
 /// Returns the index of the wanted instruction set among `usable`, the names of this processor's sets, best first.
-/// Throws Error (usage) if it is not among them.
+/// Throws Error (usage) if the wanted set is not among them.
 std::size_t chosen_instruction_set(InstructionSet wanted, const std::vector<std::string_view>& usable);
 
 #if defined(__x86_64__)
@@ -21,8 +21,8 @@ inline bool processor_has_avx512() {
   return processor_has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
          __builtin_cpu_supports("avx512vl");
 }
-/// Whether the processor also has BW and VNNI, which `avx512` does not include. VNNI adds up products of bytes in
-/// fours.
+/// Returns whether the processor has AVX-512 with BW and VNNI, which InstructionSet::avx512 does not include. VNNI adds
+/// up products of bytes in fours.
 inline bool processor_has_avx512_vnni() {
   return processor_has_avx512() && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vnni");
 }

@@ -1,5 +1,5 @@
-// Text from strangers (names in files, names of files) as a terminal, a log or a page may show it. No control character
-// in it takes effect, and no line of it can pass for one of ours.
+// Makes text from strangers (names in files, names of files) safe to show on a terminal, in a log or on a page. Control
+// characters in the text take no effect, and no line of it can pass for a line of this program.
 #pragma once
 
 #include <cstddef>
@@ -21,11 +21,12 @@ bool is_control(std::string_view character);
 /// none.
 bool has_control_bytes(std::string_view text);
 
-/// Returns the text on one line. Control characters and bytes that are not UTF-8 become \x1b; a backslash stays.
+/// Returns the text on one line. Control characters and bytes that are not UTF-8 become escapes like \x1b; a backslash
+/// stays.
 std::string visible_text(std::string_view text);
 /// Returns the text like visible_text(), but keeps line feeds.
 std::string visible_lines(std::string_view text);
-/// Returns a JSON document with the same meaning, with control characters as \u202e.
+/// Returns a JSON document with the same meaning, with control characters as escapes like \u202e.
 std::string visible_json(std::string_view json);
 
 }  // namespace smallbatch
