@@ -1,4 +1,4 @@
-// Places of all datasets in a file that is being written, for other processes that write into it, too.
+// Places of all datasets in a file that is being written. Other processes need them to write into the same file.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct OutputLayout {
   };
   std::string path;               ///< name of the complete file
   std::string temporary;          ///< name of the file while it is written
-  std::vector<Dataset> datasets;  ///< all of them
+  std::vector<Dataset> datasets;  ///< all datasets of the file
 };
 
 /// Number of elements that a process has written, for each dataset.

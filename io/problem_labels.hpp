@@ -11,7 +11,7 @@ namespace smallbatch {
 /// Labels of all problems of a set. A member is empty if it is unknown.
 struct ProblemLabels {
   std::vector<std::string> name;   ///< of the molecule
-  std::vector<std::int64_t> step;  ///< of the trajectory
+  std::vector<std::int64_t> step;  ///< of the problem's frame in the trajectory
   std::vector<double> time;        ///< in time_unit
   std::string time_unit;           ///< for example "ps"; empty: unknown
 
@@ -22,7 +22,7 @@ struct ProblemLabels {
 
 /// Returns the labels of problems [first, first + count).
 ProblemLabels part_of(const ProblemLabels& labels, std::int64_t first, std::int64_t count);
-/// Appends the labels of the problems that follow.
+/// Appends `more`, the labels of the next problems, to `labels`.
 void append(ProblemLabels& labels, const ProblemLabels& more);
 
 /// Returns a problem's label as text: "lysozyme", or "step 200, time 0.4 ps". Empty if nothing is known.

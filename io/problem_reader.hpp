@@ -12,9 +12,10 @@
 #pragma GCC visibility push(default)
 namespace smallbatch {
 
-/// Zero of the coordinates that read() returns. `zero` is that of the file. The value `origin` only differs if lengths
-/// of the set have another unit than angstrom. Coordinates then count from the problem's lattice origin, first point or
-/// first charge, so no digits are lost far from zero. V, E and energies are equal for both.
+/// Point from which read() counts coordinates. With `zero` they count from the file's own zero. With `origin` they
+/// count from the problem's lattice origin, first point or first charge, so no digits are lost far from zero. Sets with
+/// lengths in angstrom need no conversion: there `origin` is the same as `zero`. V, E and energies do not depend on the
+/// choice.
 enum class CountedFrom { zero, origin };
 
 /// Reader of one problem file. The constructor reads and checks everything except the numbers: format version, names,
@@ -27,7 +28,7 @@ enum class CountedFrom { zero, origin };
 ///
 /// HDF5 describes the file in a separate process, which ends when the file is open. A damaged file can crash only that
 /// process. This process reads, inflates and converts numbers without HDF5. So any number of threads may read at a
-/// time, even while a writer works. The constructor forks, so it takes turns with threads that use a writer.
+/// time, even while a writer works. The constructor forks, so no other thread may use a writer meanwhile.
 ///
 /// read() returns the contribution of the problems to the problems_hash of the whole set (io/FORMAT.md), even if the
 /// set is a share. Contributions add up modulo 2^64.
@@ -53,9 +54,9 @@ class ProblemReader {
   [[nodiscard]] const std::vector<CorrelationSet>& correlation_sets() const {
     return std::get<std::vector<CorrelationSet>>(sets());
   }
-  /// Replaces all sets by this share of them. To be called once.
+  /// Replaces each set by its part that belongs to `share`. To be called once.
   void take(const Share& share);
-  /// Returns the place in the file's set at which this set begins.
+  /// Returns the place at which `set`, which may be a share, begins in the file's set.
   template <class Set>
   [[nodiscard]] ShareStart start(const Set& set) const {
     return start_of(starts(), set_path(set));
@@ -70,8 +71,8 @@ class ProblemReader {
   template <class T>
   std::uint64_t read(const SolveSet& set, std::int64_t first, std::int64_t count, SpdBlock<T>& block) const;
 
-  /// Reads problems [first, first + count): charges, groups and offset (from 0), in angstrom and e. Sets first and
-  /// count. Leaves the results to the caller.
+  /// Reads charges and groups of problems [first, first + count) into `block`, in angstrom and e. Also sets
+  /// block.first, block.count and block.offset, which begins with 0. Does not touch the results in the block.
   std::uint64_t read(const PairEnergySet& set, std::int64_t first, std::int64_t count, PairEnergyBlock& block,
                      CountedFrom from = CountedFrom::zero) const;
 
@@ -79,12 +80,13 @@ class ProblemReader {
   [[nodiscard]] std::vector<std::int8_t> atomic_numbers(const PotentialSet& set, std::int64_t problem) const;
 
   /// Reads signal and flags of channels [block.first, .. + block.channels) at times [block.first_time, .. +
-  /// block.times). Sets type, inputs, integrate and sum. Leaves the results to the caller. Frequencies and positions
-  /// enter the hash with the first times of a channel.
+  /// block.times). Also sets type, inputs, integrate and sum of the block. Does not touch its results. The returned
+  /// hash includes the channels' frequencies and the inputs' positions only if block.first_time is 0.
   std::uint64_t read(const CorrelationSet& set, SignalBlock& block) const;
 
-  /// Reads problems [first, first + count): charges, groups, offset (from 0), and origin and spacing, or the points, in
-  /// angstrom and e. Sets targets, shape, first, count and wants_energy. Leaves planes and results to the caller.
+  /// Reads charges and groups of problems [first, first + count) into `block`, in angstrom and e. For lattices it reads
+  /// origin and spacing, and for points their positions. Also sets offset (from 0), targets, shape, first, count and
+  /// wants_energy. Does not touch planes and results of the block.
   template <class T>
   std::uint64_t read(const PotentialSet& set, std::int64_t first, std::int64_t count, PotentialBlock<T>& block,
                      CountedFrom from = CountedFrom::zero) const;

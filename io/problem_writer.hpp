@@ -26,7 +26,8 @@ class ProblemWriter {
   template <class T>
   void write(const SolveSet& set, const SpdBlock<T>& block);
 
-  /// Creates the set; writes offset, origin, spacing and attributes. Targets are lattices or charges, without groups.
+  /// Creates the set's datasets, and writes offset and attributes. A potential set on lattices also gets origin and
+  /// spacing. Throws Error(usage) for a potential set with points or groups.
   void add(const PotentialSet& set);
   void add(const PairEnergySet& set);
   /// Writes charges [first_charge, first_charge + charge.size()) of the set, in angstrom and e. position is

@@ -26,9 +26,9 @@ struct StoredVerdicts {
   std::vector<float> error_over_bound;  ///< (batch), NaN if nothing was checked
 };
 
-/// Reader of one result file. The constructor checks the file, and reading works, as for ProblemReader. The sets
-/// describe the results. PotentialSet::type is the type of V, and PairEnergySet::type the type in which pairs were
-/// computed. The member `offset` is empty unless the results have values at charges.
+/// Reader of one result file. ProblemReader says what the constructor checks, and how reading works. The sets describe
+/// the results. PotentialSet::type is the type of V, and PairEnergySet::type the type in which pairs were computed. The
+/// member `offset` is empty unless the results have values at charges.
 class ResultReader {
  public:
   /// Check of the bytes before numbers are used.
@@ -59,8 +59,8 @@ class ResultReader {
   }
 
   /// Reads systems [first, first + count) into a block of that many: x (or the inverse), and the numbers per system.
-  /// Arrays that the file lacks stay empty. A file without x has no numbers about x, and an older version has fewer
-  /// numbers.
+  /// Arrays that the file lacks stay empty. A file without x has no numbers about x. A file of an older version has
+  /// fewer numbers.
   template <class T>
   void read(const SolveSet& set, std::int64_t first, std::int64_t count, SpdBlock<T>& block) const;
   /// Reads V, E, energy and info of problems [block.first, .. + block.count). For lattices, reads the planes

@@ -21,8 +21,8 @@ class Uvh5File;
 namespace smallbatch {
 
 /// Writes to a temporary file beside `path` until commit(). ProblemWriter says what is thrown and what is left behind.
-/// Neither write() nor write_...() for blocks use HDF5, so another thread may call HDF5 meanwhile. All other functions
-/// take turns with HDF5.
+/// write(), write_info() and write_verdicts() do not call HDF5, so another thread may call HDF5 meanwhile. No other
+/// thread may call HDF5 during any other function.
 class ResultWriter {
  public:
   /// `threads` write a block together; 0: one per core.
@@ -35,13 +35,15 @@ class ResultWriter {
   explicit ResultWriter(const OutputLayout& layout);
   void flush();
   [[nodiscard]] OutputLayout layout() const;
-  /// Returns how much this process has written into another's file. That process passes it to others_have_written().
+  /// Returns how much this process has written into the file of another process. The other process passes this to its
+  /// own others_have_written().
   [[nodiscard]] WrittenElements written() const;
   void others_have_written(const WrittenElements& elements);
-  /// Records everything that is written from now on, with its hash, until take_written() fetches the records.
+  /// Sets whether each later write is recorded with its hash. take_written() returns the records, and forgets them.
   void note_written(bool is_noted = true);
   [[nodiscard]] std::vector<WrittenRange> take_written();
-  /// True if the file still has what an ended process wrote, by the hashes. All of it then counts as written.
+  /// Returns true if the file still has what an ended process wrote: the bytes are compared with the hashes in
+  /// `written`. If so, all of it counts as written.
   [[nodiscard]] bool has_all(const std::vector<WrittenRange>& written);
   /// With `is_kept`, the temporary file and its journal stay if there is no commit().
   void keep_unfinished(bool is_kept);
@@ -80,20 +82,20 @@ class ResultWriter {
   void add(const PairEnergySet& set, ScalarType precision);
   void write(const PairEnergySet& set, const PairEnergyBlock& block);
 
-  /// Creates /correlation/<name>/{visibility, weight, info} and the set's verdicts at full size. Also writes what is
-  /// known of its channels and times.
+  /// Creates /correlation/<name>/{visibility, weight, info} and the set's verdicts at full size. Also writes all known
+  /// facts about the set's channels, times and inputs.
   void add(const CorrelationSet& set);
-  /// Writes visibilities and weights of whole integrations. block.sum must be set.visibility(), so the caller has
-  /// already taken means.
+  /// Writes visibilities and weights of whole integrations. block.sum must be set.visibility(). If means are wanted,
+  /// the caller has already computed them.
   void write(const CorrelationSet& set, const SignalBlock& block);
-  /// Keeps the parts of a UVH5 file that results have no place for, for write_uvh5(). Returns the names of what is left
-  /// out.
+  /// Copies those parts of a UVH5 file that no other dataset of the results holds. write_uvh5() writes them back.
+  /// Returns the names of the parts that cannot be copied.
   std::vector<std::string> keep(const CorrelationSet& set, const Uvh5File& file);
   /// Writes the status of channels first, first + 1, ..., taken over all their blocks.
   void write_info(const CorrelationSet& set, std::int64_t first, ArrayView<std::int32_t> info);
 
-  /// Writes verdicts of problems first, first + 1, ... of an added set, with kind = Set::kind. Problems without this
-  /// call are not checked.
+  /// Writes verdicts of problems first, first + 1, ... of an added set. `kind` is Set::kind. Problems that no call
+  /// covers keep the verdict `not_checked`.
   void write_verdicts(const std::string& kind, const std::string& set, std::int64_t first, ArrayView<Verdict> verdict,
                       ArrayView<float> error_over_bound);
   void write_summary(const std::string& kind, const std::string& set, const VerificationSummary& summary);

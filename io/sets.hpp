@@ -119,7 +119,7 @@ struct CorrelationSet {
   std::string name;
   SampleType type = SampleType::complex_float32;  ///< of the signal
   std::int64_t batch = 0;                         ///< number of channels
-  std::int64_t times = 0, inputs = 0;             ///< number of samples of each input, and of inputs
+  std::int64_t times = 0, inputs = 0;             ///< number of samples of each input; number of inputs
   std::int64_t integrate = 1;                     ///< samples per integration, from 1 to `times`
   bool is_mean = false;                           ///< means are wanted; false: sums
   bool has_flags = false;                         ///< the set has flags for its samples
@@ -130,11 +130,13 @@ struct CorrelationSet {
   double start_time = 0;                          ///< Julian date (UTC) at which the first sample begins; 0: unknown
   ArrayLabels labels;                             ///< of the inputs and visibilities
 
-  /// Number of integrations of each channel, and of baselines of each integration.
+  /// Number of integrations of each channel.
   [[nodiscard]] std::int64_t integrations() const { return integrations_of(times, integrate); }
+  /// Number of baselines of each integration.
   [[nodiscard]] std::int64_t baselines() const { return baselines_of(inputs); }
-  /// Type of a sum in memory, and of a visibility in the results.
+  /// Type of a sum in memory.
   [[nodiscard]] SumType sum() const { return sum_type(type, integrate); }
+  /// Type of a visibility in the results.
   [[nodiscard]] SumType visibility() const { return is_mean ? SumType::complex_float32 : sum(); }
 };
 
@@ -142,21 +144,23 @@ struct CorrelationSet {
 using ProblemSets = std::tuple<std::vector<SolveSet>, std::vector<PotentialSet>, std::vector<PairEnergySet>,
                                std::vector<CorrelationSet>>;
 
-/// Path of a kind, "/solve", and of a set, "/solve/name".
+/// Path of the sets of a kind: "/solve".
 template <class Set>
 std::string kind_path() {
   return std::string("/") + Set::kind;
 }
+/// Path of a set: "/solve/name".
 template <class Set>
 std::string set_path(const Set& set) {
   return kind_path<Set>() + "/" + set.name;
 }
 
-/// Calls visit(list) for the list of each kind, or visit(set) for each set.
+/// Calls visit(list) for the list of each kind.
 template <class Sets, class Visit>
 void for_each_kind(Sets& sets, Visit&& visit) {
   std::apply([&](auto&... lists) { (..., visit(lists)); }, sets);
 }
+/// Calls visit(set) for each set of each kind.
 template <class Sets, class Visit>
 void for_each_set(Sets& sets, Visit&& visit) {
   for_each_kind(sets, [&](auto& list) {

@@ -20,8 +20,9 @@ struct Share {
   [[nodiscard]] bool is_everything() const { return count == 1; }
 };
 
-/// Converts a share to text, "3/16" for the third of sixteen, and back. Other text gives nothing.
+/// Returns a share as text: "3/16" for the third of sixteen.
 std::string share_text(const Share& share);
+/// Parses the text of a share. Returns nothing for any other text.
 std::optional<Share> parse_share(const std::string& text);
 
 /// Place in the whole set at which a share begins. In correlations, problems are channels. Targets are values of V, or

@@ -22,13 +22,13 @@ struct ByteCheck {
   std::vector<std::string> damaged;
 };
 
-/// Compares all bytes of a file with its checksums, on `threads` threads (0: one per core). Any of them calls `between`
-/// before each piece, which may throw. Throws what InputFile throws, and Error(bad_input) if the checksums are damaged
-/// or gone.
+/// Compares all bytes of a file with its checksums, on `threads` threads (0: one per core). Each thread calls `between`
+/// before each piece. `between` may throw. Throws what InputFile throws, and Error(bad_input) if the checksums are
+/// damaged or gone.
 ByteCheck check_bytes(const std::string& path, unsigned threads = 0, const std::function<void()>& between = {});
 
 class InputFile;
-/// Compares the bytes of a file that is open, so that its contents are described only once.
+/// Does the same for a file that is already open. Its contents are then not described a second time.
 ByteCheck check_bytes(const InputFile& file, unsigned threads, const std::function<void()>& between);
 /// Lets every later read of a result file first compare the pieces that it touches, each piece once. A read throws
 /// Error(bad_input), which names the piece, if the piece is not what was written. Results before format 1.7 are not

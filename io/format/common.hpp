@@ -58,8 +58,8 @@ std::vector<std::string> set_names(const InputFile& file, const std::string& kin
 /// Returns the beginning of a message about a dataset that must fit the signal of a correlation set.
 std::string signal_text(const CorrelationSet& set);
 
-/// Reads where each problem begins among `total` things. The offsets go from 0 to `total` and never fall. `things` is
-/// for messages.
+/// Reads the offsets at which the problems begin among `total` charges or points. They go from 0 to `total` and never
+/// fall. `things` names the charges or points in messages.
 std::vector<std::int64_t> read_offset(const InputFile& file, const std::string& dataset, std::int64_t total,
                                       const std::string& things);
 
@@ -77,25 +77,25 @@ void read_charge_attributes(const InputFile& file, const std::string& group, Cha
 /// Reads softening, cutoff, screening_length and width. `set` must have has_widths already. Refuses lengths that
 /// exclude each other.
 void read_charge_lengths(const InputFile& file, const std::string& group, ChargesOfSet& set, double unit_in_angstrom);
-/// Writes the attributes of both functions above, and the labels.
+/// Writes the attributes that read_charge_attributes() and read_charge_lengths() read, and the labels.
 void write_charge_attributes(Hdf5Output& file, const std::string& group, const ChargesOfSet& set);
 
 /// Reads the attributes of read_charge_attributes(), and targets, shape and field.
 void read_potential_attributes(const InputFile& file, PotentialSet& set);
 
-/// Reads the lengths of read_charge_lengths(). For lattices it also reads origin and spacing as (batch, 3), all in
-/// angstrom. Their attribute `unit` takes precedence over `unit_in_angstrom`. Returns the rounding errors of the
-/// origins, also (batch, 3), or nothing if the file has them in angstrom. Throws if V and E would take more bytes than
-/// a file can hold.
+/// Reads the lengths of read_charge_lengths(). For lattices it also reads the datasets origin and spacing as (batch,
+/// 3), in angstrom. If such a dataset has the attribute `unit`, this unit replaces `unit_in_angstrom`. Returns the
+/// rounding errors of the origins, also (batch, 3), or nothing if the file has them in angstrom. Throws if V and E
+/// would take more bytes than a file can hold.
 std::vector<double> read_potential_lengths(const InputFile& file, PotentialSet& set, double unit_in_angstrom);
 
-/// Writes the attributes, and for lattices origin and spacing.
+/// Writes all attributes of a potential set. For lattices it also writes origin and spacing.
 void write_potential_attributes(Hdf5Output& file, const PotentialSet& set);
 
-/// Reads `output`, and what is known of a correlation's channels, times and inputs. It serves problem files and result
-/// files. `set` must have batch and inputs already.
+/// Reads the attribute `output`, and all known facts about a correlation's channels, times and inputs. It serves
+/// problem files and result files. `set` must have batch and inputs already.
 void read_correlation_attributes(const InputFile& file, CorrelationSet& set);
-/// Writes the same attributes, and integrate.
+/// Writes what read_correlation_attributes() reads, and the attribute `integrate`.
 void write_correlation_attributes(Hdf5Output& file, const CorrelationSet& set);
 
 /// Throws Error(usage) if the type asked for is not the type of the set. The message names both.

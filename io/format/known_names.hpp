@@ -8,8 +8,8 @@
 
 namespace smallbatch {
 
-/// Whether HDF5, netCDF, xarray, MATLAB, Octave or PyTables puts this attribute on objects by itself, or whether it is
-/// a description.
+/// Returns true for attributes that HDF5, netCDF, xarray, MATLAB, Octave or PyTables put on objects by themselves. Also
+/// returns true for descriptions in words, such as `comment`.
 bool is_attribute_of_others(const std::string& name);
 
 /// Returns a text for every unknown attribute of the object: "its attribute "units" is unknown: did you mean "unit"?".

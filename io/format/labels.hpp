@@ -17,8 +17,9 @@ ProblemLabels read_labels(const InputFile& file, const std::string& group, std::
 /// Writes the labels that are known.
 void write_labels(Hdf5Output& file, const std::string& group, const ProblemLabels& labels, std::int64_t batch);
 
-/// Reads and writes what is known of a correlation's inputs, telescope and visibilities.
+/// Reads all known facts about a correlation's inputs, telescope and visibilities.
 ArrayLabels read_array_labels(const InputFile& file, const std::string& group, std::int64_t inputs);
+/// Writes the known facts of `labels`.
 void write_array_labels(Hdf5Output& file, const std::string& group, const ArrayLabels& labels);
 
 }  // namespace smallbatch

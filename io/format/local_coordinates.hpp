@@ -16,8 +16,8 @@ using ExactPlace = std::array<Exact, 3>;  ///< in angstrom
 /// Returns a coordinate in angstrom: its rounded value, and the rounding error.
 Exact exact_coordinate(double number, double unit_in_angstrom);
 
-/// Returns the first triple of each problem, or 0 if it has none. Problem k has triples offset[k] ... offset[k + 1] -
-/// 1.
+/// Returns the first triple of each problem, or zeros for a problem without triples. Problem k has triples offset[k]
+/// ... offset[k + 1] - 1.
 std::vector<ExactPlace> first_places(const double* triples, const std::vector<std::int64_t>& offset,
                                      double unit_in_angstrom);
 

@@ -34,9 +34,9 @@ struct ResultRow {
   // NOLINTBEGIN(readability-redundant-member-init): g++ warns if they are absent and only the first members are given
   std::string unit = {};  ///< empty: none
   Created created = Created::empty;
-  std::string coordinates = {};  ///< the attribute of that name
+  std::string coordinates = {};  ///< value of the attribute `coordinates`; empty: none
   // NOLINTEND(readability-redundant-member-init)
-  int since = 0;  ///< the minor version of the format that brought it
+  int since = 0;  ///< the minor version of the format that added the dataset
 };
 
 /// Rows of a set's datasets. x, y and z may be absent from the file.

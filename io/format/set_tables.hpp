@@ -18,8 +18,8 @@ struct DatasetRow {
   std::string_view name;
   std::string_view types;  ///< as in FORMAT.md: "int32 or int64"
   std::string_view shape;  ///< as in FORMAT.md: "(batch, n)"
-  /// The unit if the dataset's attribute `unit` is absent. "any": any text may be a unit. Empty: it has no such
-  /// attribute.
+  /// The unit if the dataset's attribute `unit` is absent. "any": any text may be a unit. Empty: the dataset has no
+  /// attribute `unit`.
   std::string_view unit = no_unit;
 };
 

@@ -9,7 +9,7 @@ namespace smallbatch {
 /// Whether the set has problems, and all of them have the same lattice.
 bool has_one_lattice(const PotentialSet& set);
 
-/// Returns the coordinates of that lattice's points along an axis: 0 for x.
+/// Returns the coordinates of the points along `axis` (0: x), if has_one_lattice().
 std::vector<double> places_along(const PotentialSet& set, std::size_t axis);
 
 /// Writes /VTKHDF. Several problems on one lattice are a time series. Otherwise only the first problem is shown,

@@ -34,7 +34,7 @@ struct Checksums {
 struct FilePlaces {
   std::vector<Extent> listed;  ///< datasets that have their pieces listed
   std::vector<Extent> tables;  ///< the three datasets of Checksums
-  Extent rest;                 ///< the dataset of the two hashes
+  Extent rest;                 ///< the dataset checksums_rest
 };
 
 /// Reads bytes of a file. Returns false if that fails.

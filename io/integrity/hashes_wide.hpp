@@ -1,5 +1,5 @@
-// XXH3 for several widths of vectors. The wider ones are built for x86-64 alone, and io/integrity/hashes.cpp chooses
-// among them. A hash may begin with one width and continue with another. Private to io/.
+// XXH3 for several widths of vector registers. The versions for AVX2 and AVX-512 are built for x86-64 alone.
+// io/integrity/hashes.cpp chooses a version. A hash may begin with one width and continue with another. Private to io/.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace smallbatch {
 
-/// The slow functions of hashing. Their results are the same for all widths, bit for bit.
+/// The functions that take most of the time of hashing. All widths give the same hashes.
 struct HashFunctions {
   std::uint64_t (*of_64)(const void* bytes, std::size_t count);
   /// Add bytes to an XXH3_state_t.

@@ -17,7 +17,7 @@ namespace smallbatch {
 /// is the value of errno.
 Error output_error(const std::string& path, int system_error);
 
-/// Throws what OutputFile would throw, as far as this can be known without creating a file.
+/// Throws those errors of OutputFile's constructor that can be found without creating a file.
 void check_output(const std::string& path, bool overwrite);
 
 /// Names of the temporary file and the journal of an output.
@@ -32,7 +32,8 @@ struct LeftBehind {
   bool is_there = false;
   std::string part, journal;
 };
-/// Returns what OutputFile would find, and changes nothing. Throws Error(output) if another process writes the output.
+/// Looks for files that an unfinished process left, and changes nothing. Throws Error(output) if another process writes
+/// the output.
 LeftBehind left_behind(const std::string& output);
 
 class OutputFile {

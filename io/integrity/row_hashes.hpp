@@ -26,8 +26,9 @@ std::uint64_t hash_rows(std::string_view dataset, std::int64_t first, std::int64
 std::uint64_t hash_rows(std::string_view dataset, std::int64_t first, const std::vector<std::int64_t>& offset,
                         std::size_t bytes_per_item, const void* items);
 
-/// Converts the number to 16 hexadecimal digits, and back. Parsing any other text returns nothing.
+/// Returns the number as 16 hexadecimal digits.
 std::string problems_hash_text(std::uint64_t hash);
+/// Parses 16 hexadecimal digits. Returns nothing for any other text.
 std::optional<std::uint64_t> parse_problems_hash(const std::string& text);
 
 }  // namespace smallbatch
