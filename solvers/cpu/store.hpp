@@ -31,7 +31,7 @@ struct Output {
   const int used;            // lanes with a system
   const bool some_failed = any(status);
 
-  /// Stores all wanted results. `rconds` is used if rcond is wanted.
+  /// Stores all wanted results. `rconds` is read only if rcond is wanted.
   void store(const T* rconds) const {
     const SpdSolution<T>& out = work.task.solution;
     typedef std::int32_t Info __attribute__((vector_size(4 * W)));

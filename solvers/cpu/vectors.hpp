@@ -90,7 +90,7 @@ struct Exponents {
   using Mask = typename L::Mask;
   /// Returns floor(log2 |v|); -bias if v is zero or subnormal, bias + 1 if it is not finite.
   static Mask of(Vector v) { return (((Mask)v >> L::mantissa_bits) & (2 * L::exponent_bias + 1)) - L::exponent_bias; }
-  /// Returns 2^e, for e among the normal exponents.
+  /// Returns 2^e; e must be an exponent of normal numbers.
   static Vector power_of_two(Mask e) { return (Vector)((e + L::exponent_bias) << L::mantissa_bits); }
   /// Returns v 2^e, computed in two steps, so that 2^e itself may be outside the range of T.
   static Vector scale(Vector v, Mask e) {

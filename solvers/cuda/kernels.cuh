@@ -103,7 +103,8 @@ cudaError_t launch_solve_factored(const SpdFactoredBatch<T>& batch, const SpdSol
                                   cudaStream_t stream);
 
 /// Returns whether systems of n rows belong to the wide kernel family. This family computes solutions, inverses,
-/// determinants and all numbers by L D L^T, whatever the method is. It needs no marks, and takes batches with sizes.
+/// determinants and all numbers by L D L^T, whatever the method is. It needs no marks. Its kernels could take batches
+/// with sizes, but takes_sizes() refuses these batches.
 constexpr bool is_wide(int n) { return n > 64; }
 template <class T>
 cudaError_t launch_wide_ldlt(const SpdBatch<T>& batch, const SpdSolution<T>& solution, cudaStream_t stream);

@@ -183,7 +183,7 @@ __device__ __forceinline__ double reciprocal(double v) {
 __device__ inline int exponent_of(float v) { return ((__float_as_int(v) >> 23) & 255) - 127; }
 __device__ inline int exponent_of(double v) { return ((__double2hiint(v) >> 20) & 2047) - 1023; }
 
-/// Returns 2^e, for e among the normal exponents.
+/// Returns 2^e; e must be an exponent of normal numbers.
 template <class T>
 __device__ T power_of_two(int e) {
   if constexpr (sizeof(T) == sizeof(float))

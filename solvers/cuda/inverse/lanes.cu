@@ -93,7 +93,7 @@ __device__ __forceinline__ unsigned load(const Arguments<float>& args, const flo
   return bits;
 }
 
-/// Replaces the lower triangle of A by that of -A^-1.
+/// Replaces the lower triangle of A by the lower triangle of -A^-1.
 __device__ __forceinline__ void sweep(Triangle& a, float (&pivots)[N]) {
 #pragma unroll
   for (int k = 0; k < N; ++k) {

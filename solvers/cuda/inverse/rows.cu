@@ -59,7 +59,7 @@ struct InverseRowsMemory {
   };
   std::int32_t states[L::systems];
   bool differs[L::systems];                              // whether the triangles of A differ
-  int a_exponents[L::systems], x_exponents[L::systems];  // exponents of the factors that bring A and X next to 1
+  int a_exponents[L::systems], x_exponents[L::systems];  // e of the factors 2^e that bring A and X next to 1
 };
 
 /// Stores the warp's inverses. Their negative lower triangles are in registers. The whole warp calls.

@@ -8,7 +8,7 @@ namespace smallbatch {
 
 namespace {
 
-/// Sweeps all pivots: the lower triangle of A becomes that of -A^-1.
+/// Sweeps all pivots: the lower triangle of A becomes the lower triangle of -A^-1.
 ///
 ///     a_ij -= a_ik a_kj / d_k (i, j != k),  a_ik, a_ki <- a_ik / d_k,  a_kk <- -1 / d_k
 ///

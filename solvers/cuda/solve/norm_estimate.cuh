@@ -3,9 +3,9 @@
 // 1-norm estimation", SIAM J. Matrix Anal. Appl. 21, 2000.)
 //
 // The norm is at least that of any column of A^-1. It is also at least the largest element of the product of A^-1 and a
-// vector of signs. If this element is in row i, column i of A^-1 is computed next. The first two vectors are ones, and
-// the unit vector of the smallest pivot d_k. The vector of ones gives the exact norm if A^-1 has no negative element.
-// The norm of column k is at least 1 / d_k.
+// vector of signs. If this element is in row i, column i of A^-1 is worth computing. The first two vectors are ones,
+// and the unit vector of the smallest pivot d_k. The vector of ones gives the exact norm if A^-1 has no negative
+// element. The norm of column k is at least 1 / d_k.
 #pragma once
 
 #include "solvers/cuda/common/device.cuh"
