@@ -32,12 +32,12 @@ std::string place_text(std::vector<std::int64_t> shape, std::uint64_t index) {
   return text + "]";
 }
 
-/// Names the numbers of a dataset that have bytes [begin, end) of it.
+/// Names the numbers that have some of the bytes [begin, end) of a dataset.
 std::string range_text(const InputFile& file, const std::string& name, const Extent& extent, std::uint64_t begin,
                        std::uint64_t end) {
   const DatasetInfo& info = file.dataset(name);
   std::vector<std::int64_t> shape = info.shape;
-  // A complex number counts as one here, and so does a text.
+  // A complex number counts as one element here, and a text does, too.
   if (info.form == NumberForm::complex || info.form == NumberForm::text) shape.pop_back();
   std::uint64_t elements = 1;
   for (const std::int64_t length : shape) elements *= static_cast<std::uint64_t>(length);
@@ -47,7 +47,7 @@ std::string range_text(const InputFile& file, const std::string& name, const Ext
   return name + (first == last ? first : " from " + first + " to " + last);
 }
 
-/// Names the numbers of a dataset that have bytes in its pieces first ... last.
+/// Names the numbers that have bytes in pieces first ... last of a dataset.
 std::string range_of_pieces(const InputFile& file, const std::string& name, const Extent& extent, std::size_t first,
                             std::size_t last) {
   return range_text(file, name, extent, begin_of_piece(first), std::min(begin_of_piece(last + 1), extent.size));
@@ -269,8 +269,8 @@ class ComparedReads {
     for (const std::string& digits : check.sums().hash) hashes_.push_back(parse_hash_digits(digits));
     is_compared_.resize(hashes_.size());
   }
-  /// Throws if a piece with one of these bytes was changed. The bytes belong to one dataset. They tell which it is,
-  /// because listed datasets do not overlap.
+  /// Throws if a piece with one of these bytes was changed. The bytes belong to one dataset. Their place tells which
+  /// dataset, because listed datasets do not overlap.
   void expect_unchanged(const std::string& object, const Extent& bytes) {
     const std::lock_guard lock(mutex_);
     const auto behind = std::ranges::upper_bound(datasets_, bytes.address, {}, address_of);

@@ -338,7 +338,8 @@ std::vector<double> read_potential_lengths(const InputFile& file, PotentialSet& 
   const std::string group = set_path(set);
   read_charge_lengths(file, group, set, unit_in_angstrom);
   if (set.targets != TargetKind::lattice) return {};
-  // These are V, E if it is wanted, and a summary of each plane. A plane may have a single point.
+  // Counts the bytes of V, of E if it is wanted, and of a summary for each plane. There may be as many planes as
+  // points.
   std::int64_t bytes = set.shape.points();
   if (__builtin_mul_overflow(bytes, (set.has_field ? 4 : 1) * sizeof(double) + sizeof(PotentialSummary), &bytes) ||
       __builtin_mul_overflow(bytes, set.batch, &bytes)) {

@@ -40,7 +40,7 @@ std::vector<std::int64_t> read_antennas(const InputFile& file, const std::string
   return antennas;
 }
 
-/// Reads numbers that are known together or not at all.
+/// Reads attributes that must all be present, or all be absent.
 std::vector<double> read_together(const InputFile& file, const std::string& group,
                                   const std::vector<const char*>& names) {
   std::vector<double> values;

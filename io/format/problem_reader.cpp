@@ -160,7 +160,7 @@ struct ProblemReader::Impl {
   InputFile file;
   ProblemSets sets;
   std::vector<std::string> warnings;
-  std::vector<std::string> without_unit;  ///< datasets of positions
+  std::vector<std::string> without_unit;  ///< datasets of positions that have no unit
   std::vector<std::string> notes;
   std::map<std::string, ChargeSource> sources;
   ShareStarts starts;     ///< of sets that were cut to a share
@@ -251,8 +251,8 @@ struct ProblemReader::Impl {
     return true;
   }
 
-  /// Refuses an A that may be one dense matrix or many packed triangles, unless the set, b or the numbers tell. Numbers
-  /// tell nothing if only one triangle is filled.
+  /// Refuses an A that may be one dense matrix or many packed triangles, unless attributes of the set, b or the numbers
+  /// of A decide. The numbers decide nothing if only one triangle is filled.
   void read_storage(const std::string& group, SolveSet& set, const DatasetInfo& matrices) const {
     const bool has_uplo = read_uplo(group, set);
     const std::string found = matrices.type_name + " " + shape_text(matrices.shape);
@@ -378,8 +378,8 @@ struct ProblemReader::Impl {
     warnings.insert(warnings.end(), of_particles.begin(), of_particles.end());
   }
 
-  /// Throws unless the dataset has x, y and z of things. The dataset `offset` would say where each problem's things
-  /// begin.
+  /// Throws unless the dataset has x, y and z of charges or points, which `thing` names. The dataset `offset` would say
+  /// where those of each problem begin.
   void expect_triples(const std::string& dataset, const DatasetInfo& info, const std::string& thing,
                       const std::string& offset) const {
     const auto& shape = info.shape;

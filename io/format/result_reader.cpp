@@ -267,7 +267,8 @@ struct ResultReader::Impl {
     set.batch = info.shape.empty() ? 0 : info.shape[0];
     read_correlation_attributes(file, set);
     const ResultTable table = result_table(set);
-    expect(group, {table.rbegin(), table.rend()});  // weights first: their shape has no axis of parts
+    // Weights come first, because their shape has no axis of real and imaginary parts.
+    expect(group, {table.rbegin(), table.rend()});
   }
 
   void open(Bytes bytes) {

@@ -7,7 +7,8 @@
 namespace smallbatch {
 namespace {
 
-/// Adds rows for name, step and time, if known. Sets `coordinates` of earlier rows along problems.
+/// Adds rows for name, step and time, if known. Sets `coordinates` of the earlier rows that have one number per
+/// problem.
 void add_labels(ResultTable& table, const ProblemLabels& labels, const ResultAxis& problem) {
   std::string known;
   const auto add = [&](const char* name, const char* type, bool is_known, const std::string& unit = "") {

@@ -14,7 +14,8 @@ std::int64_t before(std::int64_t total, std::int64_t index, std::int64_t count) 
   return total / count * index + total % count * index / count;
 }
 
-/// Returns the pairs of charge and target in all problems before each problem, and in all problems.
+/// Returns, for each problem, the number of pairs of charge and target in the problems before it. The last value is the
+/// number in all problems.
 std::vector<double> pairs_before(const ChargesOfSet& set,
                                  const std::function<std::int64_t(std::int64_t)>& targets_before) {
   std::vector<double> pairs{0};

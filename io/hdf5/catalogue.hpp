@@ -88,8 +88,8 @@ struct StoredObject {
   std::unique_ptr<Defect> attributes_defect;
   std::vector<StoredObject> members;       ///< of a group, sorted by name, without duplicates
   std::unique_ptr<StoredDataset> dataset;  ///< of a dataset
-  /// Defect of the members or of the dataset. Very many objects may share one. An example are datasets that only name
-  /// axes: they have no numbers.
+  /// Defect of the members or of the dataset. Very many objects may share one defect. For example, datasets that only
+  /// name axes all lack numbers.
   std::shared_ptr<const Defect> contents_defect;
 };
 

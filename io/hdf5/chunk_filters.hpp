@@ -22,8 +22,8 @@ struct ChunkFilter {
 /// Returns the most bytes that one stored byte of a chunk can become.
 std::uint64_t largest_unpacked_ratio(std::span<const ChunkFilter> filters);
 
-/// Whether undoing the filter can make a chunk larger. A chunk may have one such filter at most: two could make a
-/// million bytes of one.
+/// Whether undoing the filter can make a chunk larger. A chunk may have one such filter at most: two such filters could
+/// make a million bytes of one byte.
 inline bool packs(const ChunkFilter& filter) { return largest_unpacked_ratio({&filter, 1}) > 1; }
 
 /// Size of the largest compressed chunk, in bytes after unpacking. A chunk is unpacked as a whole, even if little of it
@@ -34,9 +34,9 @@ inline constexpr std::uint64_t largest_packed_chunk = std::uint64_t{1} << 28;
 std::uint64_t largest_stored_bytes(std::span<const ChunkFilter> filters, std::uint64_t expected);
 
 /// Undoes the filters of a chunk. `filters` lists them in the order in which they were applied, at most one of a kind.
-/// A bit in `skipped` marks a filter that was not applied. `bytes` has the stored bytes, and afterwards the `expected`
-/// bytes. Returns nothing on success, or else what is wrong, as the end of a sentence that begins with "its chunk":
-/// "inflates to 12 bytes, expected 48 bytes".
+/// A bit in `skipped` marks a filter that was not applied. `bytes` holds the stored bytes before the call, and the
+/// `expected` unpacked bytes after it. Returns nothing on success, or else what is wrong, as the end of a sentence that
+/// begins with "its chunk": "inflates to 12 bytes, expected 48 bytes".
 std::optional<std::string> undo_filters(std::span<const ChunkFilter> filters, std::uint32_t skipped,
                                         std::size_t expected, AlignedVector<unsigned char>& bytes);
 

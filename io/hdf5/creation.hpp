@@ -1,4 +1,5 @@
-// Types and property lists of the datasets and groups in output files. HDF5 makes each of them once. Private to io/.
+// Types and property lists of the datasets and groups in output files. Each of them is made once and then used again.
+// Private to io/.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,7 @@
 
 namespace smallbatch {
 
-/// Returns the type in the file. Throws Error(internal) for a type that cannot be written.
+/// Returns HDF5's type of the numbers in the file. Throws Error(internal) for a type that cannot be written.
 hid_t file_type(ElementType type);
 
 class Hdf5Creation {
@@ -20,13 +21,13 @@ class Hdf5Creation {
   /// `check` gets the result of each call of HDF5, and must throw if it is negative.
   explicit Hdf5Creation(std::function<void(std::int64_t)> check) : check_(std::move(check)) {}
   hid_t type(ElementType type, NumberForm form);
-  /// Returns the properties of groups. A group keeps its members and attributes in its header, which has room for those
-  /// of a set.
+  /// Returns the properties of groups. A group keeps its members and attributes in its header. The header has room for
+  /// the members and attributes of a set.
   hid_t groups();
   /// Returns the properties of contiguous datasets, which are allocated when they are created. HDF5 never fills them:
   /// its fill would overwrite what an earlier run has written.
   hid_t datasets(std::optional<double> fill = {});
-  /// Makes a property list for new objects. Their headers hold no times: /provenance does.
+  /// Makes a property list for new objects. The objects' headers hold no times. /provenance holds the time.
   Hdf5Handle timeless_list(hid_t properties);
 
  private:

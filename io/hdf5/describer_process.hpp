@@ -43,9 +43,9 @@ class ChildProcess {
 
 /// Limits of a process. The first two are in CPU seconds, so that a loaded machine does not shorten them.
 struct DescriberLimits {
-  double silent_seconds;  ///< without sending anything
-  double seconds;         ///< in all
-  double asleep_seconds;  ///< of the clock, without computing anything, while an answer is due
+  double silent_seconds;  ///< CPU time without sending anything
+  double seconds;         ///< CPU time in all
+  double asleep_seconds;  ///< time by the clock without computing anything, while an answer is due
 
   /// Returns the limits for a file of `bytes` bytes. Large files may take longer: HDF5 1.10 describes 10 MB of groups,
   /// links and chunk indices in a second.
@@ -65,8 +65,8 @@ class DescriberProcess {
                    const DescriberLimits& limits);
 
   /// Asks for an object, and for the objects at most `depth` levels below it. The groups on its path must have been
-  /// described before. Returns false if the process is gone and has not begun to answer: it ends with the thread that
-  /// started it.
+  /// described before. Returns false if the process is gone and has not begun to answer. It may be gone because it ends
+  /// with the thread that started it.
   [[nodiscard]] bool ask(const std::string& object, int depth);
   /// Returns one object after the other, in the order of put_together(). Throws Error(bad_input) if the process
   /// crashed, ended, exceeded its limits or sent nonsense. The process is ended then. All of these functions may also

@@ -10,8 +10,9 @@
 
 namespace smallbatch {
 
-/// Names of each dataset's axes, by the path of the dataset. If the same group has a dataset of such a name, it has the
-/// coordinates along the axis. If not, a dataset without numbers is made, as netCDF has dimensions without variables.
+/// Names of each dataset's axes, by the path of the dataset. If the dataset's group also has a dataset with the name of
+/// an axis, that dataset holds the coordinates along the axis. Otherwise a dataset without numbers is created. It
+/// corresponds to a dimension without a variable in netCDF.
 using AxisNames = std::map<std::string, std::vector<std::string>>;
 
 using OpenObject = std::function<hid_t(const std::string&)>;

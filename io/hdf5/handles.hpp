@@ -1,7 +1,8 @@
 // HDF5 identifiers that close themselves, and HDF5's error stack, silenced and read for its text. Private to io/*.cpp.
 //
 // The HDF5 of the Linux distributions is not built for threads. All calls in a process must come from one thread at a
-// time. This holds for all writers together, and for opening readers, which forks. The caller's threads take turns.
+// time. This rule covers all writers together. It also covers the opening of readers, because opening forks. The caller
+// must keep this rule.
 #pragma once
 
 #include <hdf5.h>
@@ -59,15 +60,15 @@ class QuietHdf5 {
   void* data_ = nullptr;
 };
 
-/// Puts on HDF5's error stack that the memory does not suffice. This is for functions that HDF5 calls: they may not
-/// throw.
+/// Puts an entry on HDF5's error stack that says that memory is short. Functions that HDF5 calls use this, because they
+/// may not throw.
 inline void push_hdf5_memory_error(const char* function) {
   H5Epush2(H5E_DEFAULT, __FILE__, function, __LINE__, H5E_ERR_CLS, H5E_RESOURCE, H5E_NOSPACE,
            "memory allocation failed");
 }
 
-/// Throws std::bad_alloc if the call that just failed had no memory. HDF5 also gets no memory for the absurd sizes in a
-/// damaged file. An allocation of a usual size tells the two cases apart.
+/// Throws std::bad_alloc if the call that just failed had no memory. HDF5 reports the same failure for an absurd size
+/// in a damaged file. An allocation of a usual size tells the two cases apart.
 inline void throw_if_memory_lacks() {
   bool is_of_memory = false;
   H5Ewalk2(

@@ -32,8 +32,8 @@ constexpr std::int64_t numbers_per_part = std::int64_t{1} << 22, numbers_per_pie
 /// A row of at most so many bytes is looked at while it is in the cache of the thread that has read it.
 constexpr std::int64_t most_bytes_of_row_in_cache = std::int64_t{1} << 20;
 
-/// Seconds that one process after the other may sleep. A slow disk gets time, and a process that waits for a lock is
-/// soon replaced.
+/// Seconds that the first, second and third describing process may sleep. A process that waits for a lock is soon
+/// replaced, and the later processes give a slow disk more time.
 constexpr std::array asleep_seconds{2.0, 8.0, 30.0};
 
 Defect not_one_number(const StoredAttribute& stored) {
@@ -59,13 +59,13 @@ struct InputFile::Impl {
   std::string path;
   std::shared_ptr<InputBytes> bytes;
   LookAtRead look_at_read;
-  std::mutex asking;  ///< guards all below
+  std::mutex asking;  ///< guards all members below
   std::unique_ptr<DescriberProcess> child;
   std::size_t asleep = 0;  ///< number of processes that fell asleep
   StoredObject root;
   StoredObject* latest_group = nullptr;  ///< the group of the object asked for last; it is described, and does not move
   std::string path_of_latest_group;
-  std::size_t latest_place = 0;  ///< of the member found last in a large group
+  std::size_t latest_place = 0;  ///< index of the member that was found last in a large group
   std::map<const StoredDataset*, ChunkedDataset> chunked;
 
   [[nodiscard]] Error error(const std::string& object, const std::string& why, const std::string& remedy) const {
@@ -130,7 +130,7 @@ struct InputFile::Impl {
 
   struct Found {
     StoredObject* object = nullptr;  ///< null if there is none
-    std::optional<Error> error;      ///< why this is unknown
+    std::optional<Error> error;      ///< why it is unknown whether there is an object
   };
 
   /// Returns a member of a group, or null.
@@ -215,8 +215,8 @@ struct InputFile::Impl {
         .first->second;
   }
 
-  /// Returns an attribute that `is_asked_for` accepts, or null if there is no attribute. Throws what `expected` says of
-  /// an attribute that is not accepted.
+  /// Returns the attribute of this name, or null if there is none. If `is_asked_for` rejects the attribute, throws the
+  /// defect that `expected` returns for it.
   const StoredAttribute* attribute(const std::string& object, const std::string& name,
                                    const std::function<bool(const StoredAttribute&)>& is_asked_for,
                                    const std::function<Defect(const StoredAttribute&)>& expected) {

@@ -74,7 +74,7 @@ class InputFile {
   /// Returns the description of a dataset, which must hold float32 or float64.
   [[nodiscard]] const DatasetInfo& float_dataset(const std::string& object) const;
 
-  /// Returns the bytes of a chunk of the dataset, after decoding and in the file's type. Returns 0 without chunks.
+  /// Returns the number of bytes of a decoded chunk, in the file's type. Returns 0 if the dataset has no chunks.
   [[nodiscard]] std::int64_t chunk_bytes(const std::string& object) const;
 
   /// Reads elements of `object`: the given ranges of its first axes, and all of the other axes. They are converted to T
@@ -83,9 +83,9 @@ class InputFile {
   void read(const std::string& object, std::initializer_list<AxisRange> leading, T* values) const {
     read(object, leading, values, {});
   }
-  /// Looks at rows [first, first + count) of the requested ones, if possible while they are in a cache. A row has all
-  /// numbers of one index of the leading axes. The function must not throw. Any reading thread may call it, once for
-  /// every row.
+  /// Function that looks at rows [first, first + count) of the requested rows, if possible while they are in a cache. A
+  /// row has all numbers of one index of the leading axes. The function must not throw. Any reading thread may call it,
+  /// once for every row.
   using LookAtRows = std::function<void(std::int64_t first, std::int64_t count)>;
   /// Reads elements as above, and calls `look` for all rows.
   template <class T>
@@ -93,9 +93,9 @@ class InputFile {
             const LookAtRows& look) const {
     read_together(leading, {Rows<T>{object, values, look}});
   }
-  /// Reads integers of any type. Throws if a uint64 is beyond int64.
+  /// Reads integers of any type. Throws if a uint64 is too large for int64.
   void read_integers(const std::string& object, std::initializer_list<AxisRange> leading, std::int64_t* values) const;
-  /// A dataset to read rows of, and where to put them.
+  /// A dataset, and the place to put the rows that are read from it.
   template <class T>
   struct Rows {
     std::string object;
@@ -124,8 +124,8 @@ class InputFile {
   /// Reads any bytes of the file.
   void read_bytes(const Extent& extent, void* bytes) const;
 
-  /// Looks at what is about to be read: a contiguous dataset, and the place of its bytes in the file. The function may
-  /// throw. Any reading thread may call it.
+  /// Function that looks at the next bytes to be read: the contiguous dataset, and their place in the file. The
+  /// function may throw. Any reading thread may call it.
   using LookAtRead = std::function<void(const std::string& object, const Extent& bytes)>;
   /// Calls `look` before every later read of a contiguous dataset.
   void before_reading(LookAtRead look);
@@ -138,7 +138,8 @@ class InputFile {
   [[nodiscard]] std::optional<std::vector<std::int64_t>> integers(const std::string& object,
                                                                   const std::string& attribute) const;
   [[nodiscard]] std::optional<double> number(const std::string& object, const std::string& attribute) const;
-  /// Returns strings of fixed or variable length, in ASCII or UTF-8. There may be 64 strings, of 4096 bytes each.
+  /// Returns strings of fixed or variable length, in ASCII or UTF-8. There may be at most 64 strings, of at most 4096
+  /// bytes each.
   [[nodiscard]] std::optional<std::vector<std::string>> strings(const std::string& object,
                                                                 const std::string& attribute) const;
   [[nodiscard]] std::optional<std::string> string(const std::string& object, const std::string& attribute) const;

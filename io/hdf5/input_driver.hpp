@@ -38,18 +38,18 @@ class InputBytes {
   /// failure.
   std::size_t read_some(const Extent& extent, void* bytes) noexcept;
   /// Reads all bytes of `extent`, or returns false. The failure names the first missing byte, whichever thread finds
-  /// out. Three of eight threads do the work. Two blocks are read at a time, and six of eight threads keep memory busy.
-  /// Other stages need threads, too.
+  /// out. Only three eighths of the threads read. Two blocks are read at a time, and six eighths of the threads suffice
+  /// to keep memory busy. The other threads are left to the other stages.
   bool read(const Extent& extent, void* bytes) noexcept { return read(extent, bytes, usual_threads()); }
-  /// Reads all bytes of `extent` on so many threads, or returns false.
+  /// Reads all bytes of `extent` on `threads` threads, or returns false.
   bool read(const Extent& extent, void* bytes, unsigned threads) noexcept {
     Part all{extent, bytes, {}};
     return read({&all, 1}, threads) == nullptr;
   }
-  /// Looks at bytes [first, last) of the requested ones, while they are in the cache of the thread that has read them.
-  /// It must not throw.
+  /// Function that looks at bytes [first, last) of the requested bytes, while they are in the cache of the thread that
+  /// has read them. It must not throw.
   using LookAtBytes = std::function<void(std::uint64_t first, std::uint64_t last)>;
-  /// A part that is read together with others, in pieces of whole rows. The thread that reads a piece looks at it.
+  /// Bytes that are read together with other parts, in pieces of whole rows. The thread that reads a piece looks at it.
   struct Part {
     Extent extent;
     void* into = nullptr;
@@ -61,10 +61,10 @@ class InputBytes {
   /// first part that lacks bytes.
   const Part* read(std::span<Part> parts) noexcept { return read(parts, usual_threads()); }
   /// Returns false if the size of the file, or the time of its last change, is not what it was when the file was
-  /// opened. The bytes that were read may then be of two files.
+  /// opened. The bytes that were read may then come from two versions of the file.
   bool check_unchanged() noexcept;
-  /// Returns false if a program has locked the file for writing, as HDF5 does. On a file system without locks no
-  /// program has.
+  /// Returns false if a program has locked the file for writing, as HDF5 does. Returns true on a file system without
+  /// locks.
   bool lock() noexcept;
   /// Forgets the failure. Later reads are carried out again.
   void forget_failure() noexcept;
@@ -81,7 +81,8 @@ class InputBytes {
   /// Kind of the failure: out_of_memory, missing_file if the disk or the network is at fault, or else bad_input.
   [[nodiscard]] ErrorKind kind() const;
 
-  /// While this is set, HDF5's reads of numbers are not carried out. The place of the last ones is noted there instead.
+  /// While this is set, HDF5's reads of numbers are not carried out. Instead, the place of the latest read is stored in
+  /// *located.
   Extent* located = nullptr;
 
  private:
@@ -93,7 +94,7 @@ class InputBytes {
 
   [[nodiscard]] unsigned usual_threads() const { return (3 * threads_ + 7) / 8; }
   const Part* read(std::span<Part> parts, unsigned threads) noexcept;
-  /// Reads on until all bytes are there or no more come. Sets `system_error` to errno after a failure.
+  /// Reads until all bytes are there, or until no more bytes come. Sets `system_error` to errno after a failure.
   std::size_t read_piece(const Extent& extent, void* bytes, int& system_error) const noexcept;
   /// Keeps the first failure.
   void fail(const Failure& failure) noexcept;

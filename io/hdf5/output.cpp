@@ -383,7 +383,7 @@ struct Hdf5Output::Impl {
     Extent extent;
     PieceHashes* hashes;
   };
-  /// Returns all such datasets, sorted by name. HDF5 is not asked.
+  /// Returns all datasets that /checksums lists, sorted by name. HDF5 is not asked.
   std::vector<Listed> list_datasets() {
     std::vector<Listed> all;
     for (auto& [name, dataset] : datasets) {

@@ -19,14 +19,14 @@ namespace smallbatch {
 
 class Hdf5Output {
  public:
-  /// Creates a file. The attribute `kind` of /provenance is "problems" or "results". A file of another format has an
-  /// empty `kind`, and neither group nor attribute. A block is written by `threads` threads (0: one per core). Throws
-  /// Error(output).
+  /// Creates a file. The attribute `kind` of /provenance is "problems" or "results". For a file of another format,
+  /// `kind` is empty. The file then gets neither the group nor the attribute. A block is written by `threads` threads
+  /// (0: one per core). Throws Error(output).
   Hdf5Output(const std::string& path, bool overwrite, const std::string& kind, unsigned threads = 0);
-  /// Creates the file in `output`. With `keeps_numbers` the file is laid out anew, and its datasets keep their numbers.
-  /// Those come from an earlier process with the same layout.
+  /// Creates the file in `output`. With `keeps_numbers` the file is laid out anew, but its datasets keep the numbers of
+  /// an earlier process with the same layout.
   Hdf5Output(OutputFile output, bool keeps_numbers, const std::string& kind, unsigned threads);
-  /// Writes into a file that another process has created, at these places. The other process commits.
+  /// Writes into a file that another process has created, at the places in `layout`. The other process commits.
   explicit Hdf5Output(const OutputLayout& layout);
   ~Hdf5Output();
   Hdf5Output(const Hdf5Output&) = delete;
@@ -82,7 +82,8 @@ class Hdf5Output {
   void attribute(const std::string& object, const std::string& name, const std::vector<std::int64_t>& values);
 
   /// Sets the names of a dataset's axes, for write_axes(). They become HDF5's dimension scales, which netCDF and xarray
-  /// read. If the same group has a dataset of such a name, it has the coordinates along the axis.
+  /// read. If the dataset's group also has a dataset with the name of an axis, that dataset holds the coordinates along
+  /// the axis.
   void name_axes(const std::string& dataset, std::vector<std::string> axes);
   /// Writes the names of axes to the file. Call this when all datasets of a set are created.
   void write_axes();

@@ -18,7 +18,8 @@ struct DatasetStorage {
   std::optional<std::uint64_t> address;  ///< in the file, if the dataset is contiguous
   std::optional<ChunkLayout> chunks;
   std::uint64_t chunk_count = 0;
-  std::uint64_t compact_bytes = 0;  ///< if the numbers lie in the dataset's header; HDF5 may read those
+  /// Number of bytes if the numbers lie in the dataset's header, where HDF5 may read them.
+  std::uint64_t compact_bytes = 0;
 };
 
 /// Returns the place of a dataset's bytes. Throws Defect if a byte is missing or lies elsewhere, or if a filter is

@@ -176,7 +176,7 @@ int open_own(const std::string& part, std::string& path) {
   return -1;
 }
 
-/// Returns nothing if there is no such file. Throws Error(output) if this cannot be known.
+/// Returns the status of a file, or nothing if there is no such file. Throws Error(output) if this cannot be known.
 std::optional<struct stat> status_of(const std::string& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) == 0) return status;

@@ -149,7 +149,8 @@ H5mdParticles::H5mdParticles(const InputFile& file, const std::string& group, co
   }
 }
 
-/// Opens an element with numbers of shape `row`: for each frame, or once for all frames, in a group or alone.
+/// Opens the element at `path`: a dataset, or a group with the dataset `value`. The numbers of one frame have the shape
+/// `row`. The file has them for each frame, or once for all frames.
 H5mdParticles::Element H5mdParticles::element(const std::string& path, const std::vector<std::int64_t>& row) const {
   const bool is_group = file_->kind(path) == ObjectKind::group;
   Element found{path, is_group ? path + "/value" : path, false};

@@ -3,8 +3,8 @@
 // Each is a dataset, position (N,3) and charge (N), or a group with frames: position/value (T,N,3), charge/value (T,N).
 // A charge without frames holds for every frame. If the group has no charge, `charge` or `charges` is looked for in
 // /observables/<group> and /observables, where MDAnalysis writes them. Steps and times of the frames are position/step
-// and position/time, a number per frame or an interval. Charges with other steps are refused. Units are converted.
-// Boundaries are open here, so a periodic box causes a warning.
+// and position/time, a number per frame or an interval. Charges with other steps than the positions are refused. Units
+// are converted. Boundaries are open here, so a periodic box causes a warning.
 //
 // Particles are identified by id, or id/value. Without ids, a particle is identified by its place in the frame. A place
 // of a frame is empty if its id is -1, NaN or the dataset's fill value. A place is also empty if its position is three
@@ -61,8 +61,8 @@ class H5mdParticles {
   /// Reads frames [first, first + count), one after the other: position (particles, 3) and charge (particles), in the
   /// units of the file.
   void read(std::int64_t first, std::int64_t count, double* position, double* charge) const;
-  /// Sets `values` to the number of each particle of frames [first, first + count). `numbers` has one for each place.
-  /// To be called after expect_one_order().
+  /// Sets `values` to the numbers of the particles in frames [first, first + count). `numbers` has one number for each
+  /// place. To be called after expect_one_order().
   template <class Values>
   void spread(const Values& numbers, std::int64_t first, std::int64_t count, Values& values) const {
     values.clear();
@@ -76,9 +76,10 @@ class H5mdParticles {
   /// One property of the particles: position, charge or id.
   struct Element {
     std::string path, dataset;
-    bool has_frames = false;  ///< each frame has its own
+    bool has_frames = false;  ///< each frame has its own numbers
   };
-  /// Owners of numbers for all frames. Number k belongs to place k, or number index[i] to the particle ids[i].
+  /// Says which particles own numbers that the file has once for all frames. Either number k belongs to place k, or
+  /// number index[i] belongs to the particle ids[i].
   struct Order {
     bool is_of_places = true;
     std::vector<std::int64_t> ids, index;  ///< ids are sorted; both are empty if numbers belong to places

@@ -31,13 +31,14 @@ struct LatticeMap {
 inline constexpr double largest_exported_value = 1e30;
 
 /// Writes an OpenDX scalar field, z fastest, like APBS. Values have nine digits, so a float comes back exactly. Returns
-/// the number of limited values. The format has no NaN: Error(bad_input) names the point.
+/// the number of values that became 1e30 with their sign. The format has no NaN: a NaN throws Error(bad_input), which
+/// names the point.
 std::int64_t write_opendx(const std::string& path, const LatticeMap& map, bool overwrite);
 
 /// Writes a Gaussian cube file, z fastest. Lengths are in bohr, and values have the six digits of the format. Values
 /// stay in the map's unit, which the title in the first line names. The atoms are the problem's charges: position (n,3)
-/// in angstrom, charge (n) and atomic numbers (n). Without atomic numbers the file gets 0. Returns the number of
-/// limited values. A NaN throws as above.
+/// in angstrom, charge (n) and atomic numbers (n). Without atomic numbers the file gets 0. Returns the number of values
+/// that became 1e30 with their sign. Throws Error(bad_input) for a NaN, like write_opendx().
 std::int64_t write_cube(const std::string& path, const LatticeMap& map, std::span<const double> position,
                         std::span<const double> charge, std::span<const std::int8_t> atomic_number, bool overwrite);
 
@@ -85,7 +86,7 @@ struct MapFormat {
 /// Returns the format of the path's ending. Throws Error(usage) if the ending is unknown.
 const MapFormat& map_format_of(const std::string& path);
 
-/// Returns all endings as text: ".dx, .cube and .png" with "and" as the last word.
+/// Returns all endings as text, with `last_word` before the last ending: ".dx, .cube and .png" for "and".
 std::string map_endings(const std::string& last_word);
 
 }  // namespace smallbatch

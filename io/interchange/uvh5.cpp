@@ -208,7 +208,8 @@ class VisibilityWriter {
     const auto [i, j] = rows_.inputs_of(row, polarisation);
     if (kept_) out_.samples[to] = was_.samples[to];
     const bool is_auto = rows_.first[static_cast<std::size_t>(row)] == rows_.second[static_cast<std::size_t>(row)];
-    // Results lack flagged visibilities. For an auto, they also have one value for two products of its feeds.
+    // Results lack flagged visibilities. For an auto, they also have one value for two products of its feeds. These
+    // visibilities are therefore written as the imported file had them.
     if (kept_ && (was_.flag[to] != 0 || (kept_->has_visibilities && is_auto && i < j))) {
       out_.flag[to] = was_.flag[to];
       for (std::size_t part = 0; part < 2 && kept_->has_visibilities; ++part)

@@ -81,7 +81,8 @@ class Uvh5File {
   /// finite or missing becomes NaN, with a weight of 0. Otherwise the weight is nsamples, rounded, and at least 1.
   Uvh5Counts read(SignalBlock& block) const;
   /// Copies what write_uvh5() writes back: header, flags and nsamples. Also copies the visibilities if some are
-  /// flagged, or if an auto has two different products of its feeds. Returns the names of what is left out.
+  /// flagged, or if an auto has two different products of its feeds. Returns the names of the parts that cannot be
+  /// copied.
   std::vector<std::string> copy_to(Hdf5Output& to, const std::string& group) const;
 
  private:

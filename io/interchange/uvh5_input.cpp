@@ -247,8 +247,8 @@ struct Uvh5File::Impl {
     return found;
   }
 
-  /// An auto has the products xy and yx (or rl and lr) of its feeds, but visibilities have a place for one of them.
-  /// Returns true if some two products are not conjugates of each other.
+  /// Returns true if the products xy and yx (or rl and lr) of some auto's feeds are not conjugates of each other. The
+  /// set's visibilities have a place for only one of the two products.
   [[nodiscard]] bool have_autos_two_values() const {
     const auto& all = rows.polarisations;
     const auto find = [&](std::int64_t one, std::int64_t two) {

@@ -13,7 +13,8 @@ namespace smallbatch {
 
 struct PictureWords {
   std::string title;  ///< above the map, with an ellipsis if it is too long; all words are ASCII
-  std::string right_title, up_title, bar_title;  ///< below; at the left and at the right, upwards
+  /// Titles below the map, at its left, and beside the bar. The last two run upwards.
+  std::string right_title, up_title, bar_title;
   std::vector<Tick> right, up, bar;
   bool is_exceeded = false,
        is_undercut = false;  ///< values lie beyond the upper or lower end of the bar, which gets an arrow
@@ -32,8 +33,8 @@ struct FramedPicture {
   MapPlace map;
 };
 
-/// Draws the picture. `bar_colour` takes 0, the lower end of the bar, to 1. An axis without place for all of its
-/// numbers has none.
+/// Draws the picture. `bar_colour` returns the colour at a place of the bar, from 0 (lower end) to 1. An axis gets no
+/// numbers if they do not all fit.
 FramedPicture draw_framed(std::int64_t width, std::int64_t height, const PictureWords& words,
                           const std::function<void(Image&, const MapPlace&)>& draw_map,
                           const std::function<Colour(double)>& bar_colour);

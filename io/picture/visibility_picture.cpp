@@ -90,7 +90,7 @@ double colour_place(double value, const VisibilityColours& colours) {
   return std::clamp(place, 0.0, 1.0);
 }
 
-/// Returns the pixels of `count` cells of one size.
+/// Returns the number of pixels, at least `least`, that `count` cells of equal size take.
 std::int64_t enlarged(std::int64_t count, std::int64_t least) { return count * ((least + count - 1) / count); }
 
 FramedPicture draw(const MagnitudeMap& map, const std::vector<double>& frequency, const VisibilityColours& colours,

@@ -12,8 +12,8 @@ namespace smallbatch {
 
 inline constexpr const char* visibility_picture_ending = ".png";
 
-/// Means of |V| over the visibilities in each cell of the picture. A cell is one baseline and one channel. If there are
-/// more than `greatest_side` of them, neighbours share a cell.
+/// Means of |V| over the visibilities in each cell of the picture. A cell is one baseline and one channel. Neighbours
+/// share a cell if there are more than `greatest_side` baselines or channels.
 class MagnitudeMap {
  public:
   static constexpr std::int64_t greatest_side = 2560;
@@ -52,11 +52,12 @@ MagnitudeMap read_magnitudes(const ResultReader& results, const CorrelationSet& 
 /// Colours of a picture, from light yellow to dark blue. NaN is grey. Values beyond the ends, and infinities, have
 /// the colour of the end.
 struct VisibilityColours {
-  /// Whether the largest |V| is more than 20 times the median. If so, `lowest` is the second percentile, but at least a
-  /// millionth of the largest |V|. Otherwise it is 0.
+  /// Whether the scale is logarithmic: the largest |V| is more than 20 times the median. If so, `lowest` is the second
+  /// percentile, but at least a millionth of the largest |V|. Otherwise it is 0.
   bool is_logarithmic = false;
-  double lowest = 0, highest = 0;                   ///< |V| at the ends of the colour bar; 0 if no |V| is finite
-  std::int64_t below = 0, zeros = 0, infinite = 0;  ///< cells below the scale, those of them that are 0, infinite cells
+  double lowest = 0, highest = 0;  ///< |V| at the ends of the colour bar; 0 if no |V| is finite
+  /// Numbers of cells: below the scale; below the scale and 0; infinite.
+  std::int64_t below = 0, zeros = 0, infinite = 0;
 };
 
 /// Writes a PNG file. A cell is a rectangle of pixels, and the map has at least 768 x 512 pixels. Axes have the numbers
