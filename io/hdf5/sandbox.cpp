@@ -23,8 +23,8 @@ void limit(__rlimit_resource resource, rlim_t most) {
   ::setrlimit(resource, &limit);
 }
 
-/// Returns the private memory of this process, as RLIMIT_DATA counts it, or 0 if it is unknown. Sanitizers have
-/// terabytes.
+/// Returns the private memory of this process, as RLIMIT_DATA counts it, or 0 if it is unknown. A process with
+/// sanitizers has terabytes.
 rlim_t data_bytes() {
   std::array<char, 256> text{};
   const int file = ::open("/proc/self/statm", O_RDONLY | O_CLOEXEC);

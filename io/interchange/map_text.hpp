@@ -22,7 +22,7 @@ struct ValueLayout {
 /// Throws for a wrong shape or a NaN, as lattice_export.hpp says.
 void check_exportable(const std::string& path, const LatticeMap& map);
 
-/// Writes all values, z fastest. Returns the number of limited values.
+/// Writes all values, z fastest. Returns the number of values that became 1e30 with their sign.
 std::int64_t write_values(ExportFile& file, const LatticeMap& map, const ValueLayout& layout);
 
 }  // namespace smallbatch

@@ -57,7 +57,7 @@ std::vector<T> read_header(const InputFile& file, const std::string& dataset, co
 void copy_group(const InputFile& from, const std::string& source, Hdf5Output& to, const std::string& target,
                 std::vector<std::string>& left_out);
 
-/// Reads or writes some rows and channels of a dataset with the shape of visdata.
+/// Reads some rows and channels of a dataset with the shape of visdata.
 template <class T>
 void read_some(const InputFile& file, const std::string& dataset, const Uvh5Rows& rows, const RowRange& some,
                const AxisRange& channels, std::vector<T>& values) {
@@ -67,6 +67,7 @@ void read_some(const InputFile& file, const std::string& dataset, const Uvh5Rows
   else
     file.read(dataset, {of_rows, channels}, values.data());
 }
+/// Writes some rows and channels of a dataset with the shape of visdata.
 template <class T>
 void write_some(Hdf5Output& file, const std::string& dataset, const Uvh5Rows& rows, const RowRange& some,
                 const AxisRange& channels, const std::vector<T>& values) {

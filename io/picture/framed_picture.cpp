@@ -14,7 +14,7 @@ std::int64_t widest(const std::vector<Tick>& ticks) {
 }
 
 /// Returns the ticks of an axis of `length` pixels, or none if their texts would touch. A text takes `each` pixels
-/// along it.
+/// along the axis.
 std::vector<Tick> fitting(const std::vector<Tick>& ticks, std::int64_t length, std::int64_t each) {
   double nearest = 1;
   for (std::size_t k = 1; k < ticks.size(); ++k)

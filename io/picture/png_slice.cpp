@@ -72,7 +72,7 @@ struct Pixels {
 };
 
 /// Size of the whole plane in pixels, with one scale for both axes. Planes with very flat or very high cells have two
-/// scales: their cells would be thinner than a pixel, or the picture too long.
+/// scales. With one scale, their cells would be thinner than a pixel, or the picture would be too long.
 Pixels pixels_of(const LatticePlane& plane) {
   constexpr double wanted_width = 512, greatest = 4096, longest_cell = 8;
   const auto columns = static_cast<double>(plane.columns), rows = static_cast<double>(plane.rows);
