@@ -47,7 +47,8 @@ struct Problem {
     std::fill(x.begin(), x.end(), std::numeric_limits<T>::quiet_NaN());
     std::fill(info.begin(), info.end(), 0);  // Eigen's row writes no info
   }
-  /// Returns the largest ratio of a sample of systems, over the referee's limit. Above 1 the row is wrong.
+  /// Returns the largest of the referee's ratios for a sample of the systems, divided by the referee's limit. If it is
+  /// above 1, the answers of the row are wrong. Infinity means that a status is wrong.
   [[nodiscard]] double error_over_bound() const {
     double worst = 0;
     constexpr std::int64_t sample = 31;

@@ -12,10 +12,10 @@ namespace smallbatch {
 /// must be asked. Memory declared __shared__ is included; the compiler limits it to 48 KiB.
 inline constexpr std::size_t shared_bytes_everywhere = 99 << 10;
 
-/// Returns whether a lane has enough registers for the numbers that plans keep in them. They suffice on compute
-/// capability 9.0, where the plans were measured. For other GPUs, the compiler needs more registers for the same
-/// source, and would spill. Plans there keep fewer numbers, or separate steps, so that fewer numbers are live at a
-/// time. Only device code may use this function: no launch may depend on it.
+/// Returns whether a lane has enough registers for the numbers that plans keep in them. It has on compute capability
+/// 9.0, where the plans were measured. For other GPUs, the compiler needs more registers for the same source, and would
+/// spill. On those GPUs, plans keep fewer numbers in registers, or keep the compiler from mixing steps. Then fewer
+/// numbers are live at a time. Only device code may use this function: no launch may depend on it.
 constexpr bool registers_suffice() { NV_IF_ELSE_TARGET(NV_IS_EXACTLY_SM_90, (return true;), (return false;)) }
 
 /// Returns the least number of blocks that a multiprocessor must hold, for __launch_bounds__. On compute capability

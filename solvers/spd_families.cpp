@@ -170,7 +170,7 @@ void fill_matrix(SpdFamily family, int n, double condition, double extreme, Rand
   }
 }
 
-/// Generates a system of n rows in the place of one system of `shape`.
+/// Generates a system of n rows. It is stored as the leading rows and columns of one system of `shape`.
 template <class T>
 void generate_one(SpdFamily family, const SpdShape& shape, int n, double condition, Random random, T* a, T* b) {
   Square matrix;

@@ -37,7 +37,7 @@ struct ResultWriter::Impl {
     file.attribute(dataset, "units", unit);
   }
 
-  /// Adds the coordinates along an axis, which has the name of the dataset.
+  /// Adds a dataset of the coordinates along an axis. The axis has the name of this dataset.
   template <class T>
   void add_coordinates(const std::string& dataset, const std::vector<T>& values, const std::string& unit) {
     file.create(dataset, element_type_of<T>, {static_cast<std::int64_t>(values.size())});

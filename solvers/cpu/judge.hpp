@@ -117,8 +117,8 @@ struct Judge {
     return X::normalizer(largest);
   }
 
-  /// Returns a number of b in a residual, times both factors. Their product is used if it is normal, as in
-  /// with_factors() of solvers/scaled_residual.hpp.
+  /// Returns the number `b` of a right-hand side times both factors, for a residual. It is multiplied by their product
+  /// if that is normal, otherwise by one factor after the other, as in with_factors() of solvers/scaled_residual.hpp.
   static Wide with_factors(Wide b, Wide a_factor, Wide x_factor) {
     const Wide product = a_factor * x_factor;
     const auto normal = (product >= 0x1p-1022) & (product <= 0x1p1023);

@@ -21,7 +21,8 @@ static long kill_at = -1, full_from = -1;
 static int which = SIGKILL;
 static int is_child;
 
-static void begin_child(void) { is_child = 1; }  // a sandboxed process may not ask for its id
+// A flag, because a child in the sandbox may not call getpid() to find out that it is the child.
+static void begin_child(void) { is_child = 1; }
 
 __attribute__((constructor)) static void begin(void) {
   if (getenv("KILL_AT")) kill_at = atol(getenv("KILL_AT"));

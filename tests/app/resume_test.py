@@ -184,7 +184,8 @@ def test_lists_of_axes_are_written_anew(smallbatch, tmp_path, killer):
 
 def test_a_run_that_is_killed_again_and_again_ends(smallbatch, tmp_path, whole, killer):
     calls = calls_of_a_run(smallbatch, killer)
-    for sixths in (2, 2, 3, 3, 4, 4, 4):  # laying out and finishing take almost half of the calls, each time
+    # Every start repeats laying out and finishing, which are almost half of a run's calls.
+    for sixths in (2, 2, 3, 3, 4, 4, 4):
         killed = start(smallbatch, [*CALL, "--resume"], killer, KILL_AT=calls * sixths // 6)
         if killed.returncode != -signal.SIGKILL:
             break

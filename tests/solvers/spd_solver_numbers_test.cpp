@@ -385,8 +385,8 @@ TEST_P(SpdSolverNumbers, SlightlyNegativePivotsAreRepairedTooButNotIndefiniteMat
     block.resize(shape, 6);
     std::fill(block.b.begin(), block.b.end(), T(1));
     for (std::int64_t k = 0; k < 6; ++k) fill_singular(block, k, {});
-    // Sets the last pivot to `pivot` in units of floor a_nn. It is 1 for min(i,j), because the last two rows differ
-    // only in the corner.
+    // Sets a_nn so that the last pivot is `pivot` * floor * a_nn. In min(i,j) the last two rows differ only in a_nn =
+    // n, and the last pivot is 1. With another a_nn it is a_nn - (n - 1).
     const auto last_pivot = [&](std::int64_t k, double pivot) {
       element(block, k, n - 1, n - 1) = static_cast<T>((n - 1) / (1 - pivot * floor));
     };

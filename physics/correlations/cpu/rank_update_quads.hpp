@@ -4,9 +4,10 @@
 // The four products belong to two times of one input. The bytes (a, b, a', b') of row i with (c, d, c', d') of column j
 // give ac + bd + a'c' + b'd', a real part. With (-d, c, -d', c') they give the imaginary part.
 //
-// The instruction takes one operand as unsigned bytes. Columns are therefore stored as c + 128, d + 128 and as 127 - d,
-// c + 128, which always fit a byte. This adds the same amount to the sums of all columns, and the amount is subtracted
-// at the end. The amounts are 128 sum (a + b) and sum (127 a + 128 b).
+// The instruction takes one operand, here the columns, as unsigned bytes. So columns are stored with offsets, as (c +
+// 128, d + 128) and (127 - d, c + 128). (128 - d would not fit a byte if d is -128.) In every column, the offsets add
+// 128 sum (a + b) to the real part, and sum (127 a + 128 b) to the imaginary part. These amounts are subtracted at the
+// end.
 #pragma once
 
 #include <immintrin.h>

@@ -133,7 +133,7 @@ inline constexpr bool is_apart = Apart > 0 && (k + 1) % (Apart > 0 ? Apart : 1) 
 ///
 /// - Turning: the steps of the first `Turning` slots are a loop of two turns each. The rows turn in their registers, so
 ///   that both turns have the same code, which then fits into the instruction cache.
-/// - Apart: one step in `Apart` is kept apart from the others; 0: none.
+/// - Apart: every `Apart`-th step (is_apart) runs in apart(), which the compiler does not mix with others; 0: none.
 /// - Early: 1 / d of the next step is computed beside the rest of this step.
 /// - pivots: where d or 1 / d is kept.
 /// - columns: where L is kept; if that is not `a`, all steps are in loops.

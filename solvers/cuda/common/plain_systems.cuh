@@ -1,5 +1,6 @@
-// The layout of plain systems in shared memory, where a warp keeps its matrices from the copy to the judgement, and the
-// copies into it. Matrices may have any size up to N, any storage and any alignment. Private to solvers/cuda.
+// Plain systems in shared memory: their layout, and the functions that copy them there. A warp keeps its matrices there
+// from the copy to the judgement. Matrices may have any size up to N, any storage and any alignment. Private to
+// solvers/cuda.
 //
 // A row is a whole number of 16-byte pieces. If the pieces in a row are a power of two, they lie as in Tile. Otherwise
 // rows are an odd number of pieces apart, which avoids bank conflicts equally well. A matrix smaller than N is filled

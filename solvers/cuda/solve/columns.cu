@@ -37,7 +37,7 @@ struct ColumnsPlan : RowPlan<T, Family::columns, Rows, Judged ? Asked::error : A
   // registers.
   static constexpr int forward = single ? strip : 1, back = strip;
 
-  /// Keys: the place of a piece is its row exclusive-or both keys.
+  /// Keys that place pieces: in its strip, the piece of a row is number row ^ strip_key(strip) ^ system_key(system).
   static __device__ __forceinline__ constexpr int strip_key(int strip) { return (strip & 1) << 2 | (strip & 2); }
   static __device__ __forceinline__ constexpr int system_key(int system) { return (system & 1) << 2 | system >> 1; }
 };

@@ -164,7 +164,8 @@ struct KeptFactors {
   }
 
  private:
-  /// Subtracts the rows `below` .. N - 1 of the product L^T y from rows first .. first + edge - 1 of y.
+  /// Subtracts from rows first .. first + edge - 1 of y what rows `below` .. N - 1 of L and y contribute to these rows
+  /// of L^T y.
   template <int first, int below>
   static __device__ __forceinline__ void subtract_sums(const T* own_rows, int lane, T (&y)[rows]) {
     // A lane keeps one sum for each lane that it stands for in a kernel without shares.

@@ -157,7 +157,7 @@ struct OnePassWork {
     if (!(zero == 0 && least > 0)) mark_odd();
   }
 
-  /// Computes the answer to a single right-hand side from `b`, which is L^-1 times it.
+  /// Computes the answer to a single right-hand side. `b` is L^-1 times this right-hand side.
   __device__ __forceinline__ void solve_one(const T (&a)[R][N], const T (&b)[R], const T (&inverse)[R],
                                             T (&answer)[R]) const {
     T y[1][R];

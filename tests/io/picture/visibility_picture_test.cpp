@@ -183,7 +183,7 @@ TEST_F(VisibilityPicture, bar_has_the_numbers_of_its_colours) {
 }
 
 TEST_F(VisibilityPicture, scale_is_logarithmic_where_most_is_small) {
-  // One in ten is 1; the others are up to 30 or 10,000 times smaller.
+  // One value in ten is 1; the others are up to `range` times smaller.
   for (const double range : {30.0, 1e4, 1e12}) {
     SCOPED_TRACE(range);
     const auto value = [&](std::int64_t b, std::int64_t c) {

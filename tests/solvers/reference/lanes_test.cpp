@@ -364,7 +364,7 @@ TYPED_TEST(SpdLanes, OfTheDeterminantAloneEveryElementCounts) {
 }
 
 TYPED_TEST(SpdLanes, TrianglesMayDifferByRoundings) {
-  // One element differs by a fraction of n eps sqrt(a_ii a_jj).
+  // Element (0, 1) differs from element (1, 0) by shares[k] times the limit, n eps sqrt(a_ii a_jj).
   using T = TypeParam;
   const int n = 32;
   const std::vector<double> shares{0, 0.2, 0.4, 0.6, 0.9, 1.2, 2, 100};

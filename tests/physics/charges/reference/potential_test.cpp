@@ -131,7 +131,7 @@ TEST(ReferencePotential, OneChargeByHand) {
 }
 
 TEST(ReferencePotential, BoundsCountChargesThatAreHardlyThere) {
-  Problem problem;  // at distance 5 of the point (0,0,0), L = 5
+  Problem problem;  // both charges are at distance 5 from the point (0,0,0), so L of physics/potential.hpp is 5
   problem.add(3, 4, 0, -1e-35);
   problem.add(0, 0, 5, 0);
   const Batch batch({1, 1, 1}, {problem});
