@@ -94,14 +94,18 @@ details { margin: 0.8rem 0; } summary { cursor: pointer; color: var(--accent); }
 """
 
 
+def policy(nonce: str) -> str:
+    """The Content-Security-Policy of a page that loads nothing and runs no script but those with the nonce."""
+    return f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'nonce-{nonce}'"
+
+
 def page(title: str, body: Html, nonce: str) -> str:
-    """A page that loads nothing and runs no script but those with the nonce."""
-    policy = f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'nonce-{nonce}'"
+    """A page with the policy above."""
     head = join(
         [
             tag("meta", charset="utf-8"),
             tag("meta", **{"name_": "viewport"}, content="width=device-width, initial-scale=1"),
-            tag("meta", http_equiv="Content-Security-Policy", content=policy),
+            tag("meta", http_equiv="Content-Security-Policy", content=policy(nonce)),
             tag("title", title),
             Html(f"<style>{STYLE}</style>"),
         ]

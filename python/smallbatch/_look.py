@@ -80,11 +80,17 @@ class Look(NamedTuple):
     statuses: dict[int, Runs]
     of_other_statuses: int
     disagreeing: Runs
-    checked: int
     agreed: int
-    disagreed: int
     repaired: int
     worst: list[tuple[float, int]]  # (error over bound, index), the largest first
+
+    @property
+    def disagreed(self) -> int:
+        return self.disagreeing.count
+
+    @property
+    def checked(self) -> int:
+        return self.agreed + self.disagreed
 
 
 def _is_failed(kind: str, info: np.ndarray) -> np.ndarray:
@@ -128,18 +134,7 @@ def look_at(file: File, one: Group) -> Look:
                 f"{stated} are stated, [{agreed}, {disagreeing.count}] found",
                 "Run smallbatch verify.",
             )
-    return Look(
-        batch,
-        failed,
-        statuses,
-        others,
-        disagreeing,
-        agreed + disagreeing.count,
-        agreed,
-        disagreeing.count,
-        repaired,
-        worst,
-    )
+    return Look(batch, failed, statuses, others, disagreeing, agreed, repaired, worst)
 
 
 def words_of(file: File, one: Group) -> list[str]:

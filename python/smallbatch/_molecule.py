@@ -9,7 +9,7 @@ import h5py
 import numpy as np
 import xxhash
 
-from ._result_file import ELEMENTARY_CHARGE, File, Group, Refused, length_factor, shown
+from ._result_file import File, Group, Refused, charge_factor, length_factor, shown
 
 
 class Element(NamedTuple):
@@ -189,7 +189,7 @@ def molecule(results: File, path: str | os.PathLike[str], one: Group, index: int
         number = problems.dataset(source.node, "atomic_number")
         factor = length_factor(problems.text(position, "unit", "angstrom"))
         charges = problems.read(charge, part).astype(float)
-        charges *= 1 / ELEMENTARY_CHARGE if problems.text(charge, "unit", "e").lower().startswith("c") else 1
+        charges *= charge_factor(problems.text(charge, "unit", "e"))
         return Molecule(
             problems.read(position, part).astype(float) * factor,
             charges,

@@ -5,6 +5,7 @@ Names and texts of a file may come from anybody. :func:`shown` makes each of the
 
 from __future__ import annotations
 
+import contextlib
 import os
 import unicodedata
 from typing import Any, Callable, Iterator, NamedTuple
@@ -13,40 +14,13 @@ import h5py
 import numpy as np
 import xxhash
 
+from . import _core
+
 KINDS = ("solve", "potential", "pair_energy", "correlation")
 _NEWEST = (1, 9)
 _AT_ONCE = 1 << 16  # problems
 _PIECE = 1 << 20  # bytes with one checksum
-ELEMENTARY_CHARGE, _PERMITTIVITY, _BOLTZMANN, _AVOGADRO = (
-    1.602176634e-19,
-    8.8541878128e-12,
-    1.380649e-23,
-    6.02214076e23,
-)
-BOHR = 0.529177210903  # angstrom
-_VOLT = ELEMENTARY_CHARGE / (4 * np.pi * _PERMITTIVITY * 1e-10)  # V of one e at one angstrom, in volt
-POTENTIAL_UNITS: dict[str, Callable[[float], float]] = {  # 1 e/angstrom in the unit, at a temperature
-    "volt": lambda kelvin: _VOLT,
-    "kT/e": lambda kelvin: _VOLT * ELEMENTARY_CHARGE / (_BOLTZMANN * kelvin),
-    "kcal/mol/e": lambda kelvin: _VOLT * ELEMENTARY_CHARGE * _AVOGADRO / 4184,
-    "kJ/mol/e": lambda kelvin: _VOLT * ELEMENTARY_CHARGE * _AVOGADRO / 1000,
-    "hartree/e": lambda kelvin: BOHR,
-    "e/angstrom": lambda kelvin: 1.0,
-}
-_LENGTHS = {
-    "angstrom": 1,
-    "ang": 1,
-    "a": 1,
-    "å": 1,
-    "nm": 10,
-    "nanometer": 10,
-    "pm": 0.01,
-    "picometer": 0.01,
-    "bohr": BOHR,
-    "a0": BOHR,
-    "m": 1e10,
-    "meter": 1e10,
-}
+POTENTIAL_UNITS = ("volt", "kT/e", "kcal/mol/e", "kJ/mol/e", "hartree/e", "e/angstrom")
 
 
 class Refused(ValueError):
@@ -81,31 +55,56 @@ def text_of(value: Any) -> str:
 
 def unit_factor(old: str, new: str, kelvin: float) -> float:
     """Returns the factor from one unit of the potential to another. The name ``V`` means volt."""
-    names = {"V": "volt", "eV/e": "volt"}
     factors = []
     for name in (old, new):
-        known = POTENTIAL_UNITS.get(names.get(name, name))
-        if known is None:
+        name = {"eV/e": "volt"}.get(name, name)
+        try:
+            factors.append(_core.potential_unit_factor(name, kelvin))
+        except (ValueError, TypeError):
             raise Refused(
                 f"{shown(name)!r} is no unit of a potential",
                 "units are " + ", ".join(POTENTIAL_UNITS),
                 "Name one of these.",
                 2,
-            )
-        factors.append(known(kelvin))
+            ) from None
     return factors[1] / factors[0]
 
 
 def length_factor(name: str) -> float:
     """Returns the length of a unit in angstrom. The names of units are those of problem files."""
-    word = name.replace("metre", "meter").replace("\u212b", "Å")
-    word = word if word == "m" else word.lower()
-    for known in (word, word.removesuffix("s")):
-        if known in _LENGTHS:
-            return _LENGTHS[known]
-    raise Refused(
-        f"{shown(name)!r} is no unit of length", "units are angstrom, nm, pm, bohr, m", "Correct the problem file."
-    )
+    return _worth(_core.length_unit_in_angstrom, name, "length", "angstrom, nm, pm, bohr, m")
+
+
+def charge_factor(name: str) -> float:
+    """Returns the charge of a unit in e. The names of units are those of problem files."""
+    return _worth(_core.charge_unit_in_e, name, "charge", "e, C")
+
+
+def _worth(of: Callable[[str], float], name: str, quantity: str, units: str) -> float:
+    try:
+        return of(name)
+    except (ValueError, TypeError):  # TypeError: bytes that are no text
+        raise Refused(
+            f"{shown(name)!r} is no unit of {quantity}", f"units are {units}", "Correct the problem file."
+        ) from None
+
+
+def refuse_existing(path: str, overwrite: bool) -> None:
+    if os.path.exists(path) and not overwrite:
+        raise Refused(f"{shown(path)} exists", "it would be replaced", "Choose another name, or say --overwrite.", 7)
+
+
+@contextlib.contextmanager
+def unfinished(path: str) -> Iterator[str]:
+    """Yields the name to write a file under. The file gets its own name if the block ends without an error."""
+    part = f"{path}.smallbatch-part"
+    try:
+        yield part
+        os.replace(part, path)
+    except OSError as error:
+        if os.path.exists(part):
+            os.unlink(part)
+        raise Refused(f"{shown(path)} cannot be written", shown(error), "Choose another place.", 7) from None
 
 
 class Group(NamedTuple):

@@ -12,7 +12,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
-from ._result_file import File, Refused, shown, unit_factor
+from ._result_file import File, Refused, refuse_existing, shown, unfinished, unit_factor
 
 STYLE = {
     "font.size": 9,
@@ -121,14 +121,6 @@ def save(figure: Figure, path: Any, overwrite: bool = False) -> None:
             "Name a file with one of them.",
             2,
         )
-    if os.path.exists(path) and not overwrite:
-        raise Refused(f"{shown(path)} exists", "it would be replaced", "Choose another name, or say --overwrite.", 7)
-    unfinished = f"{path}.smallbatch-part"
-    try:
-        with matplotlib.rc_context(STYLE):
-            figure.savefig(unfinished, format=ending[1:], metadata={"Date": None} if ending == ".svg" else None)
-        os.replace(unfinished, path)
-    except OSError as error:
-        if os.path.exists(unfinished):
-            os.unlink(unfinished)
-        raise Refused(f"{shown(path)} cannot be written", shown(error), "Choose another place.", 7) from None
+    refuse_existing(path, overwrite)
+    with unfinished(path) as part, matplotlib.rc_context(STYLE):
+        figure.savefig(part, format=ending[1:], metadata={"Date": None} if ending == ".svg" else None)

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from ._html import policy
 from ._result_file import Refused
 
 
@@ -156,7 +157,6 @@ def page(scene_file: bytes, nonce: str) -> str:
     start += f'window.loadDataSet = () => OfflineLocalView.load(document.body, {{ base64Str: "{content}" }});'
     # The viewer would load its icon from a network, so the icon's address becomes empty.
     viewer = viewer.replace("https://kitware.github.io/vtk-js/icon/", "data:,")
-    policy = f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'nonce-{nonce}'"
-    head = f'<head><meta http-equiv="Content-Security-Policy" content="{policy}">'
+    head = f'<head><meta http-equiv="Content-Security-Policy" content="{policy(nonce)}">'
     html = viewer.replace("<head>", head, 1).replace("<body>", f"<body><script>{start}</script>", 1)
     return re.sub(r"<script(?=[ >])", f'<script nonce="{nonce}"', html)

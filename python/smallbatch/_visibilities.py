@@ -13,7 +13,7 @@ from matplotlib.colors import LogNorm, Normalize
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from ._result_file import File, Group, Refused, shown, text_of
+from ._result_file import File, Group, Refused, shown
 
 PARTS = {"phase": "phase", "magnitude": "|V|", "real": "Re V", "imaginary": "Im V"}
 _MOST_CELLS = 1024  # most baselines and most channels of a picture
@@ -56,15 +56,6 @@ class Visibilities:
     def pairs(self) -> tuple[np.ndarray, np.ndarray]:
         """Returns the inputs i and j of each baseline, with i >= j."""
         return np.tril_indices(self.inputs)
-
-    def name_of_input(self, k: int) -> str:
-        names = self.file.dataset(self.one.node, "input_antenna_name")
-        feeds = self.file.dataset(self.one.node, "input_feed")
-        if names is None or names.shape != (self.inputs,):
-            return str(k)
-        return shown(text_of(self.file.read(names, k).item())) + (
-            "" if feeds is None else shown(text_of(self.file.read(feeds, k).item()))
-        )
 
     def check_integration(self, integration: int) -> None:
         if not 0 <= integration < self.integrations:

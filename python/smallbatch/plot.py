@@ -12,7 +12,6 @@ Each function takes the path of a result file and returns a Matplotlib figure. F
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from typing import Sequence
 
@@ -22,7 +21,7 @@ try:
 
     from ._curves import histogram, over_time
     from ._maps import slice_map
-    from ._result_file import File, Refused, shown
+    from ._result_file import File, Refused, refuse_existing, shown
     from ._style import save
     from ._surfaces import surface_map
     from ._visibilities import PARTS, baselines_over_time, correlation
@@ -95,7 +94,7 @@ def parser() -> argparse.ArgumentParser:
     words.add_argument("--set", help="name of the set; the only one by default")
     words.add_argument(
         "--kind",
-        choices=["map", "surface", "time", "correlation", "baselines", "histogram"],
+        choices=[*_KINDS],
         help="what to draw; by default what suits the set",
     )
     maps = words.add_argument_group("maps and surfaces")
@@ -141,10 +140,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 "Say for example RdBu.",
                 2,
             )
-        if os.path.exists(options.output) and not options.overwrite:
-            raise Refused(
-                f"{shown(options.output)} exists", "it would be replaced", "Choose another name, or say --overwrite.", 7
-            )
+        refuse_existing(options.output, options.overwrite)
         save(_draw(options), options.output, options.overwrite)
     except Refused as refusal:
         print(f"error: {refusal}", file=sys.stderr)

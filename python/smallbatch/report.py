@@ -21,7 +21,7 @@ try:
     from ._html import Html, facts, join, page, tag
     from ._look import DONE, MOST_ROWS, NOUNS, Look, grouped, look_at, number_text, rows_of, statuses, words_of
     from ._page_pictures import Page, figure_html, histograms, maps, visibilities
-    from ._result_file import File, Group, Refused, shown, text_of
+    from ._result_file import File, Group, Refused, refuse_existing, shown, text_of, unfinished
     from ._style import range_of
 except ImportError as error:
     missing = f"no page can be made ({error}). Install what it needs: pip install 'smallbatch[report]'."
@@ -244,8 +244,7 @@ def write_report(
     maps, such as ``"5 kT/e"``.
     """
     output = os.fspath(output)
-    if os.path.exists(output) and not overwrite:
-        raise Refused(f"{shown(output)} exists", "it would be replaced", "Choose another name, or say --overwrite.", 7)
+    refuse_existing(output, overwrite)
     with File(results) as file:
         page_ = Page(file, problems, problem, value_range, NONCE)
         if value_range is not None:
@@ -305,15 +304,8 @@ def write_report(
         )
     # The nonce becomes the hash of the page. A name in the file cannot contain the hash, which depends on the name.
     text = text.replace(NONCE, hashlib.sha256(text.encode()).hexdigest())
-    unfinished = f"{output}.smallbatch-part"
-    try:
-        with open(unfinished, "w", encoding="utf-8", newline="\n") as page_file:
-            page_file.write(text)
-        os.replace(unfinished, output)
-    except OSError as error:
-        if os.path.exists(unfinished):
-            os.unlink(unfinished)
-        raise Refused(f"{shown(output)} cannot be written", shown(error), "Choose another place.", 7) from None
+    with unfinished(output) as part, open(part, "w", encoding="utf-8", newline="\n") as page_file:
+        page_file.write(text)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
