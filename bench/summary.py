@@ -75,7 +75,7 @@ def three_digits(value):
     return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def lines_of(found):
+def lines_of(found, cores):
     for what, title, key, column, unit, divisor, peers in FIGURES:
         table = found[title]
         beside = []
@@ -93,7 +93,7 @@ def lines_of(found):
     yield ("2^20 systems of n = 32, file to file, on the GPU", row_of(whole, ON_GPU)["measured"],
            row_of(whole, FROM_FILE)["beside it, on the same machine"])
     yield "the same, verified by default", row_of(whole, VERIFIED)["measured"], ""
-    yield "the same on 16 cores, not verified", row_of(whole, ON_CPU)["measured"].split(",")[0], ""
+    yield f"the same on {cores} cores, not verified", row_of(whole, ON_CPU)["measured"].split(",")[0], ""
     for row in found[PYTHON]:
         if row["n"] == "32":
             yield (f"smallbatch.solve, n = 32, {row['type']}, two cores", f"{row['smallbatch.solve']} million systems/s",
@@ -102,25 +102,23 @@ def lines_of(found):
 
 def bars(axes, names, values, labels):
     colours = ["#9aa5b1"] + ["#1f6fb4"] * (len(names) - 1)
-    axes.barh(names, values, color=colours)
+    axes.bar_label(axes.barh(names, values, color=colours), labels, padding=3)
     axes.invert_yaxis()
-    for i, (value, label) in enumerate(zip(values, labels)):
-        axes.text(value, i, f" {label}", va="center")
     axes.spines[["top", "right"]].set_visible(False)
     axes.margins(x=0.18)
 
 
-def draw(found, folder):
+def draw(found, cores, folder):
     import matplotlib
     matplotlib.use("svg")
     import matplotlib.pyplot as plt
-    plt.rcParams.update({"svg.hashsalt": "smallbatch", "font.size": 10})
+    plt.rcParams.update({"svg.hashsalt": "smallbatch", "svg.fonttype": "none", "font.size": 10})
     whole = found[WHOLE]
     theirs = re.search(r"[\d.]+ s$", row_of(whole, FROM_FILE)["beside it, on the same machine"]).group()
     values = [number(cell) for cell in (theirs, *(row_of(whole, row)["measured"] for row in (VERIFIED, ON_GPU, ON_CPU)))]
     figure, axes = plt.subplots(figsize=(7.2, 2.2), layout="constrained")
     bars(axes, ["h5py and PyTorch on the GPU", "smallbatch on the GPU, verified", "smallbatch on the GPU",
-                "smallbatch on 16 cores"], values, [f"{value:.2f} s" for value in values])
+                f"smallbatch on {cores} cores"], values, [f"{value:.2f} s" for value in values])
     figure.suptitle("2^20 systems of 32 x 32, from HDF5 file to HDF5 file")
     axes.set(xlabel="seconds of the whole process (shorter is better)")
     figure.savefig(folder / "file_to_file.svg", metadata={"Date": None})
@@ -130,9 +128,7 @@ def draw(found, folder):
         rows = [row for row in found[PYTHON] if row["type"] == type_]
         places = [i + 0.4 * offset for i in range(len(rows))]
         ratios = [float(row["ratio"]) for row in rows]
-        axes.bar(places, ratios, width=0.38, color=colour, label=type_)
-        for place, ratio in zip(places, ratios):
-            axes.text(place, ratio, f"{ratio:.0f}x", ha="center", va="bottom")
+        axes.bar_label(axes.bar(places, ratios, width=0.38, color=colour, label=type_), fmt="{:.0f}x")
         axes.set_xticks([i + 0.2 for i in range(len(rows))], [f"n = {row['n']}" for row in rows])
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False)
@@ -146,7 +142,8 @@ def main():
     parser.add_argument("--charts", type=Path, help="folder for the two charts")
     options = parser.parse_args()
     found, machines = tables((HERE / "RESULTS.md").read_text())
-    rows = "".join(f"| {what} | {ours} | {peers} |\n" for what, ours, peers in lines_of(found))
+    cores = re.search(r"on (\d+) cores", machines[WHOLE]).group(1)
+    rows = "".join(f"| {what} | {ours} | {peers} |\n" for what, ours, peers in lines_of(found, cores))
     about = "\n".join(dict.fromkeys(machines[title] for title in (FIGURES[0][1], WHOLE)))
     (HERE / "SUMMARY.md").write_text(f"""# The figures that matter
 
@@ -162,7 +159,7 @@ cuSolverDx, MAGMA, KTT, xGPU and the Tensor-Core Correlator were measured once, 
 {rows}""")
     if options.charts:
         options.charts.mkdir(parents=True, exist_ok=True)
-        draw(found, options.charts)
+        draw(found, cores, options.charts)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,8 @@ from sphinx import addnodes
 from sphinx.directives import ObjectDescription
 from sphinx.util.nodes import make_id
 
+from headers import outside_code
+
 
 class FortranObject(ObjectDescription):
     """`{fortran} [subroutine|function|type] name(arguments)`. Further signatures of the name follow on lines of their own."""
@@ -46,15 +48,10 @@ def unbroken(text):
     return re.sub(r"&\s*\n\s*&?", "", text)
 
 
-def plain(text):
-    """Text as Markdown: nothing but a span between backticks is a mark."""
-    return "`".join(part if i % 2 else re.sub(r"([\\*_<>\[\]|#])", r"\\\1", part) for i, part in enumerate(text.split("`")))
-
-
 def documented(words):
     """`!>` lines as Markdown."""
     text = " ".join(re.findall(r"!>? ?(.*)", words))
-    return plain(text)
+    return outside_code(text)
 
 
 def entry(signatures, words="", code=""):
@@ -101,7 +98,7 @@ def pages(path):
         if paragraph.startswith("    "):
             out += ["```fortran", textwrap.dedent(paragraph.rstrip()), "```", ""]
         else:
-            out += [plain(paragraph), ""]
+            out += [outside_code(paragraph), ""]
 
     out += ["## In Fortran's own terms", ""]
     for words, name, specifics in re.findall(

@@ -21,6 +21,7 @@ def head(text):
 
 
 def outside_code(line):
+    """Text as Markdown: nothing but a span between backticks is a mark."""
     parts = line.split("`")
     return "`".join(part if i % 2 else re.sub(r"([\\*_<>\[\]|#])", r"\\\1", part) for i, part in enumerate(parts))
 
