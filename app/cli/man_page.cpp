@@ -29,7 +29,8 @@ std::string plain(const std::string& text) {
 std::string bold(const std::string& text) { return "\\fB" + plain(text) + "\\fR"; }
 std::string italic(const std::string& text) { return "\\fI" + plain(text) + "\\fR"; }
 
-/// Returns the value's placeholder: "auto|ldlt", which may break behind a bar; "FILE ..."; empty for a flag.
+/// Returns the words that stand for an option's value, such as "auto|ldlt" or "FILE ...". A line may break behind a
+/// bar. A flag has no such words.
 std::string value_of(const OptionDescription& option) {
   std::string text;
   for (const std::string& word : option.words) text += (text.empty() ? "" : "|\\:") + bold(word);

@@ -101,7 +101,7 @@ def test_charges_are_those_of_rdkit(equilibrate):
     assert len(charges) == len(molecules) > 50
     assert max(map(len, charges)) == 32
     for molecule, charge in zip(molecules, charges):
-        for atom in molecule.GetAtoms():  # because RDKit's charges sum to -Q (issue 2232 of RDKit)
+        for atom in molecule.GetAtoms():  # because RDKit's charges sum to -Q
             atom.SetFormalCharge(-atom.GetFormalCharge())
         np.testing.assert_allclose(charge, rdMolDescriptors.CalcEEMcharges(molecule), rtol=0, atol=1e-13,
                                    err_msg=molecule.GetProp("_Name"))
