@@ -84,17 +84,16 @@ inline constexpr double least_spacing = 0x1p-470;
 /// and E is NaN; a net charge of 0 contributes nothing. With `skip`, V and E are the values of all other charges.
 enum class Singular { infinite, skip };
 
-/// Charges of `count` problems. Problem p has the charges offset[p] .. offset[p+1]-1. Positions (total,3) are in
-/// angstrom, charges (total) in units of e. Offsets are indices into the arrays as given, so the first offset need not
-/// be 0.
+/// Charges of `count` problems. Problem p has the charges offset[p] .. offset[p+1]-1. Offsets are indices into the
+/// arrays as given, so the first offset need not be 0.
 struct ChargeBatch {
   std::int64_t count = 0;
-  const std::int64_t* offset = nullptr;
-  const double* position = nullptr;
-  const double* charge = nullptr;
-  const std::int8_t* group = nullptr;  ///< (total): 1 or 2, the two groups of an interaction energy; may be null
-  const double* width = nullptr;       ///< (total), angstrom: widths of Gaussian charges, 0 for a point charge; null:
-                                       ///< all are points
+  const std::int64_t* offset = nullptr;  ///< (count + 1)
+  const double* position = nullptr;      ///< (total, 3), angstrom
+  const double* charge = nullptr;        ///< (total), in units of e
+  const std::int8_t* group = nullptr;    ///< (total): 1 or 2, the two groups of an interaction energy; may be null
+  const double* width = nullptr;         ///< (total), angstrom: widths of Gaussian charges, 0 for a point charge; null:
+                                         ///< all are points
 };
 
 /// Returns the charges of a block, with groups and widths if the block has them.
