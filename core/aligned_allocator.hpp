@@ -1,6 +1,6 @@
-// Arrays that begin at a cache line, for kernels that stream them. Vector loads from the start of the array on then
-// cross no line. New elements without a value are not set to zero, so that the threads that fill a block are the first
-// to touch its memory. The owner of the array decides where the memory comes from (core/block_memory.hpp).
+// Arrays that begin at a cache line, for kernels that stream them. Consecutive vector loads from the start of an array
+// then cross no cache line. New elements without a value are not set to zero, so that the threads that fill a block are
+// the first to touch its memory. The owner of the array decides where the memory comes from (core/block_memory.hpp).
 #pragma once
 
 #include <cstddef>
@@ -13,14 +13,14 @@
 #pragma GCC visibility push(default)
 namespace smallbatch {
 
-inline constexpr std::size_t cache_line_bytes = 64;  ///< the size on x86-64, and on most others
+inline constexpr std::size_t cache_line_bytes = 64;  ///< the size on x86-64, and on most other processors
 
 /// Allocator for std::vector.
 template <class T>
 class AlignedAllocator {
  public:
   using value_type = T;
-  /// A moved array brings its memory along.
+  /// A moved or swapped array keeps its memory resource.
   using propagate_on_container_move_assignment = std::true_type;
   using propagate_on_container_swap = std::true_type;
   static constexpr std::size_t alignment = alignof(T) > cache_line_bytes ? alignof(T) : cache_line_bytes;

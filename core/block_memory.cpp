@@ -32,8 +32,8 @@ void* map_pages(std::size_t bytes) {
   return begin + before;
 }
 
-/// Touches the pages on all threads. Otherwise a single thread would touch them when it locks them, or threads that
-/// must be quick would touch them later.
+/// Writes to every page, on all threads, so that the system provides the memory here. Otherwise page_lock_.lock() would
+/// wait for it on a single thread, or the stages would wait for it when they first use the block.
 void touch(void* memory, std::size_t bytes) {
   const auto pages = static_cast<std::int64_t>((bytes + small_page - 1) / small_page);
   for_each_index_on_threads(pages, large_page / small_page, 0, [memory](std::int64_t page) {

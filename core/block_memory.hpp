@@ -1,6 +1,5 @@
 // The memory of blocks on their way from file to file. Its pages are large: large pages are quick to touch for the
-// first time and quick to lock. If a GPU copies from the pages, they are locked. Pages of a block that has ended are
-// kept for later blocks.
+// first time and quick to lock. If a GPU copies from the pages, they are locked. Freed pages are kept for later blocks.
 #pragma once
 
 #include <cstddef>

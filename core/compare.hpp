@@ -13,12 +13,12 @@ namespace smallbatch {
 /// Returns true if `error` is a number not above `bound`. Returns false if either is NaN or if the bound is infinite.
 [[nodiscard]] bool within(double error, double bound);
 
-/// Returns |got - expected| over `bound`. The result is 0 if the two are equal. It is infinity if either is NaN, if
-/// only one is infinite, or if they differ and the bound is not a positive number.
+/// Returns |got - expected| divided by `bound`. The result is 0 if the two values are equal. It is infinity if they
+/// differ and one of them is NaN or infinite, or the bound is not positive and finite.
 [[nodiscard]] double error_over_bound(double got, double expected, double bound);
 
-/// Returns a bound as text for sentences, so that a sentence quotes the number that is compared: "30", "1.01", and
-/// "2^-22" for small powers of two.
+/// Returns a bound as text for sentences, with enough digits that a sentence quotes the number that is compared: "30",
+/// "1.01", and "2^-22" for small powers of two.
 [[nodiscard]] std::string bound_text(double bound);
 
 /// The result of comparing many values.

@@ -22,8 +22,8 @@ struct DeviceInfo {
 
 /// All GPUs, or the reason why there are none.
 struct DeviceList {
-  std::vector<DeviceInfo> devices;  ///< by their index
-  std::string why_none;             ///< a sentence, if the list is empty
+  std::vector<DeviceInfo> devices;  ///< in the order of `index`
+  std::string why_none;             ///< the reason, if `devices` is empty
 };
 
 /// Returns the GPUs. Does not throw if there is no GPU or no driver.

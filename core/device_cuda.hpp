@@ -14,9 +14,9 @@ namespace smallbatch {
 /// memory is left. It is device_lost if the device fails every call from now on, and otherwise internal.
 [[noreturn]] void throw_cuda_error(cudaError_t status, std::source_location where);
 
-/// Throws the Error of throw_cuda_error() if the call failed. The function is inline because each shared library has
-/// its own CUDA runtime. That runtime must forget an error that is not sticky, or the error would surface again at the
-/// next call.
+/// Throws the Error of throw_cuda_error() if the call failed. First removes the error from the CUDA runtime; otherwise
+/// an error that is not sticky would surface again at the next call. The function is inline because each shared library
+/// has its own CUDA runtime, and the error is in the caller's.
 inline void check(cudaError_t status, std::source_location where = std::source_location::current()) {
   if (status == cudaSuccess) return;
   (void)cudaGetLastError();

@@ -24,7 +24,7 @@ constexpr void for_each_index(std::int64_t count, Body body) {
 }
 
 /// Calls body(i) for all i below count on `threads` threads (0: one per core). A thread takes `grain` neighbouring
-/// indices at a time. The order is not fixed: the work for one index must not depend on another.
+/// indices at a time. The order is not fixed, so the work for one index must not depend on that for another.
 template <class Body>
 void for_each_index_on_threads(std::int64_t count, std::int64_t grain, unsigned threads, Body body) {
   parallel_for(count, grain, threads,

@@ -1,5 +1,5 @@
-// Instruction sets that the cpu backends are compiled for. Every program for a processor family contains all of them;
-// the choice is made at run time.
+// Instruction sets that the cpu backends are compiled for. A program contains the kernels of all sets of its processor
+// family, and chooses one set at run time.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@ namespace smallbatch {
 
 /// An instruction set, or `best`.
 enum class InstructionSet {
-  best,      ///< the last of these sets that the processor has
+  best,      ///< the last set of this list that the processor has
   baseline,  ///< the set that the compiler assumes by default; the only one on processors other than x86-64
   avx2,      ///< x86-64 with AVX2 and FMA
   avx512     ///< x86-64 with AVX2, FMA and AVX-512 F, DQ and VL

@@ -12,23 +12,23 @@
 #pragma GCC visibility push(default)
 namespace smallbatch {
 
-/// Returns one line for people about the status of one problem. 0: summed. k > 0: summed, and k pairs of charges lie on
-/// one place; pairs with a charge of 0 are not counted. The singularity policy decided what these pairs contribute.
-/// Negative: info_charges_not_finite and info_charges_out_of_range, and every energy of the problem is NaN; or
-/// info_values_out_of_range, if an energy leaves the range of double.
+/// Returns one line for people about the status of one problem. Status 0: summed. Status k > 0: summed, and k pairs of
+/// charges lie on one place; pairs with a charge of 0 are not counted. The singularity policy decided what these pairs
+/// contribute. With the statuses info_charges_not_finite and info_charges_out_of_range, every energy of the problem is
+/// NaN. With info_values_out_of_range, an energy leaves the range of double.
 std::string describe_pair_energy_info(std::int32_t info);
 
 /// Output of a sum over pairs. Energies are in the unit of V times e.
 struct PairEnergyResult {
   double* energy = nullptr;             ///< (count)
   std::int32_t* info = nullptr;         ///< (count)
-  double* energy_per_charge = nullptr;  ///< one per charge, half the energy of each of its pairs; null: not wanted
+  double* energy_per_charge = nullptr;  ///< one per charge: half the sum of its pairs' energies; null: not wanted
 };
 
 /// Problems [first, first + count) of a set, with room for their energies.
 struct PairEnergyBlock {
   std::int64_t first = 0, count = 0;
-  std::vector<std::int64_t> offset;         ///< (count + 1), from 0
+  std::vector<std::int64_t> offset;         ///< (count + 1); the first offset is 0
   AlignedVector<double> position, charge;   ///< as in ChargeBatch
   AlignedVector<double> width;              ///< widths of the charges; empty: all are points
   std::vector<std::int8_t> group;           ///< groups of the charges; empty: all pairs i < j

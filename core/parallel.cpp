@@ -49,8 +49,8 @@ class Team {
   Team& operator=(const Team&) = delete;
   ~Team() {
     if (is_of_another_process()) {
-      state_.release();  // NOLINT(bugprone-unused-return-value): a fork does not have the threads, and cannot release
-                         // locks that they hold
+      state_.release();  // NOLINT(bugprone-unused-return-value): after a fork, the threads do not exist, and a lock
+                         // that one of them held stays locked
       return;
     }
     {
@@ -61,12 +61,13 @@ class Team {
     for (std::thread& thread : state_->threads) thread.join();
   }
 
-  /// Whether this process is a fork. A fork does not have the other threads.
+  /// Returns whether the process was forked after this team was made. The child process does not have the team's
+  /// threads.
   [[nodiscard]] bool is_of_another_process() const { return process_ != ::getpid(); }
 
-  /// Calls `work` here and on up to `others` threads, or fewer if the system has no more. Returns when all calls have
-  /// ended. Once the call here has ended, no further thread begins, because `work` returns only when nothing is left to
-  /// do.
+  /// Calls `work` on this thread and on up to `others` threads of the team, or on fewer if the system starts no more.
+  /// Returns when all these calls have ended. After the call on this thread has ended, no other thread begins one:
+  /// `work` returns only when no piece is left.
   void run(unsigned others, const std::function<void()>& work) {
     State& state = *state_;
     grow(others);
@@ -133,7 +134,8 @@ Team& own_team() {
 }  // namespace
 
 std::optional<unsigned> cores_of_quota(const std::string& text) {
-  // std::from_chars needs no locale. Locales of the program's own C++ library may not fit this library.
+  // std::from_chars uses no locale. A stream would use the locale of the program's C++ library, which may not fit the
+  // C++ library of this library.
   double quota = 0, period = 0;
   const char* const end = text.data() + text.size();
   const auto [space, no_quota] = std::from_chars(text.data(), end, quota);

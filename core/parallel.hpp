@@ -13,7 +13,7 @@ namespace smallbatch {
 /// quota of the Linux control group (version 2) limit this number.
 unsigned hardware_threads();
 
-/// Returns `asked_for`, or hardware_threads() for 0.
+/// Returns `asked_for`, or hardware_threads() if `asked_for` is 0.
 unsigned thread_count(unsigned asked_for);
 
 /// Returns the number of cores of a quota, rounded up. "200000 100000" means 200000 microseconds of computing in 100000

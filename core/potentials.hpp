@@ -2,9 +2,9 @@
 // file to evaluation to verification to file. They have no behaviour beyond their own sizes, except that summaries of
 // several blocks can be added up.
 //
-// A *batch* is a view: pointers to host or device memory, as the callee says. A *block* owns consecutive problems of a
-// set, or planes of lattices, on the host. The room `io` fills a block, a backend computes the results, verification
-// judges them, and `io` writes them.
+// A *batch* is a view: pointers to host or device memory; the function that takes the batch says which. A *block* owns
+// consecutive problems of a set, or planes of lattices, on the host. The room `io` fills a block, a backend computes
+// the results, verification judges them, and `io` writes them.
 #pragma once
 
 #include <algorithm>
@@ -22,8 +22,9 @@ namespace smallbatch {
 /// Points per axis. Values lie with x fastest: index = (z * ny + y) * nx + x.
 struct LatticeShape {
   std::int64_t nx = 0, ny = 0, nz = 0;
-  /// Returns the number of points of one xy-plane. points() is that of the whole lattice.
+  /// Returns the number of points of one xy-plane.
   [[nodiscard]] std::int64_t plane_points() const { return nx * ny; }
+  /// Returns the number of points of the whole lattice.
   [[nodiscard]] std::int64_t points() const { return nx * ny * nz; }
 };
 
@@ -33,15 +34,19 @@ struct LatticeShape {
 /// Negative statuses are the constants below; the first that applies is stored. If has_values() is false, every value
 /// of the problem is NaN.
 ///
-/// This status: a position, a charge, a width or a point is a NaN or an infinity, or a width is negative.
+/// The constant info_charges_not_finite: a position, a charge, a width or a point is a NaN or an infinity, or a width
+/// is negative.
 inline constexpr std::int32_t info_charges_not_finite = -1;
-inline constexpr std::int32_t info_charges_out_of_range =
-    -2;  ///< beyond 1e15 angstrom or e (1e150 in double precision)
+/// A coordinate or a width is beyond 1e15 angstrom, or a charge is beyond 1e15 e. In double precision, the limit is
+/// 1e150.
+inline constexpr std::int32_t info_charges_out_of_range = -2;
 /// Evaluated, but V or E leaves the range of its type. A value that leaves the range is stored as an infinity of its
-/// sign; all other values are right. At points and charges, some V leaves the range, or some E if E is wanted.
-/// Infinities by the singularity policy do not count. On a lattice, the charges and the whole lattice decide, whichever
-/// planes are evaluated. Cancellation is not considered. The lattice has this status if a sum exceeds the largest
-/// finite number of the type. The sum is
+/// sign; all other values are right. At points and charges, the status is set if some V leaves the range, or some E if
+/// E is wanted. Infinities by the singularity policy do not count.
+///
+/// On a lattice, the status is set if an upper bound of the values exceeds the largest finite number of the type. The
+/// bound depends on the charges and on the whole lattice, whichever planes are evaluated. It ignores cancellation and
+/// screening. The bound is
 ///
 /// - |f| sum_i |q_i| / rho_i without E,
 /// - |f| sum_i |q_i| / rho_i^2 (1 + 2 rho_i / c) with E.
@@ -49,7 +54,7 @@ inline constexpr std::int32_t info_charges_out_of_range =
 /// Here f is the factor of the unit, and rho_i^2 = d_i^2 + softening^2. The distance d_i is that from charge i to the
 /// nearest point of the whole lattice. For a charge *on* a point, without a softening, d_i is the smallest spacing. For
 /// a Gaussian charge, rho_i is the larger of d_i and 1.25 widths. The cut-off is c; without a cut-off the bracket is 1.
-/// Screening is ignored here. If no sum exceeds the range, V and E do not exceed it by more than a fraction of 1e-6.
+/// If the bound does not exceed the largest number, V and E exceed that number at most by a fraction of 1e-6.
 inline constexpr std::int32_t info_values_out_of_range = -3;
 
 /// Returns whether a problem with this status has values.
@@ -76,12 +81,13 @@ inline constexpr double least_width = 0x1p-480;
 /// just below 1/(1.25 w).
 inline constexpr double gaussian_length_in_widths = 1.25;
 
-/// The smallest spacing of a lattice (angstrom). A charge lies on a point if it is closer than 1e-6 spacings. From this
-/// spacing on, the square of that distance is a normal double.
+/// The smallest spacing of a lattice (angstrom). A charge lies on a point if it is closer than 1e-6 spacings. With this
+/// spacing or a larger one, the square of 1e-6 spacings is a normal double.
 inline constexpr double least_spacing = 0x1p-470;
 
-/// V and E at a target that holds a charge. With `infinite`, V is an infinity with the sign of the net charge there,
-/// and E is NaN; a net charge of 0 contributes nothing. With `skip`, V and E are the values of all other charges.
+/// Policy for V and E at a target that holds a charge. With `infinite`, V is an infinity with the sign of the net
+/// charge there, and E is NaN; a net charge of 0 contributes nothing. With `skip`, V and E are sums over all other
+/// charges.
 enum class Singular { infinite, skip };
 
 /// Charges of `count` problems. Problem p has the charges offset[p] .. offset[p+1]-1. Offsets are indices into the
@@ -139,8 +145,8 @@ struct TargetBatch {
   TargetBatch(const PointBatch& of_points) : kind(TargetKind::points), points(of_points) {}
 };
 
-/// Statistics of the finite values among some values of a problem. Without a finite value, `lowest` is infinity and
-/// `highest` is minus infinity.
+/// Statistics of the finite values of V in a plane of a lattice or in a problem. Without a finite value, `lowest` is
+/// infinity and `highest` is minus infinity.
 struct PotentialSummary {
   double lowest = std::numeric_limits<double>::infinity(), highest = -std::numeric_limits<double>::infinity(), sum = 0;
   std::int64_t values = 0;  ///< how many values are finite
@@ -162,7 +168,7 @@ struct PotentialResult {
   std::int32_t* info = nullptr;
   T* field = nullptr;  ///< E = -grad V, shaped like potential with a last axis of 3; null: not wanted, not computed
   /// Statistics of the potential as stored: one per plane of each lattice, (count, plane_count), or one per problem,
-  /// (count). Null: not wanted. The bits of a summary depend only on its own values and their number.
+  /// (count). Null: not wanted. The bits of a summary depend only on the values that it covers.
   PotentialSummary* summary = nullptr;
   double* energy = nullptr;  ///< (count), the interaction energy of groups 1 and 2, in the unit of V times e; null: not
                              ///< wanted
@@ -176,7 +182,7 @@ struct PotentialBlock {
   LatticeShape shape;                        ///< of lattices
   std::int64_t first = 0, count = 0;
   std::int64_t first_plane = 0, plane_count = 0;
-  std::vector<std::int64_t> offset, point_offset;                  ///< (count + 1) each, from 0
+  std::vector<std::int64_t> offset, point_offset;                  ///< (count + 1) each; the first offset is 0
   AlignedVector<double> position, charge, origin, spacing, point;  ///< as in ChargeBatch, LatticeBatch and PointBatch
   AlignedVector<double> width;                                     ///< widths of the charges; empty: all are points
   AlignedVector<T> potential, field;                               ///< field is empty if it is not wanted

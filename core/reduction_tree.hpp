@@ -2,9 +2,9 @@
 // is joined downwards. Then neighbouring columns are joined, (0 1) (2 3) ..., then their results, until one is left.
 // The results of the leaves are joined in the same way, in rows of leaves_per_row.
 //
-// Rows are wide so that both sides work in parallel. A row of 1024 numbers is a SIMD loop on the host, and a 16-byte
-// load by each of 256 threads on the device. Private to core/reductions.*, which are compiled without fusing
-// multiplications and additions. (nvcc compiles these functions for the device with --expt-relaxed-constexpr.)
+// Rows are wide so that host and device work in parallel. A row is a SIMD loop on the host, and one 16-byte load by
+// each of 256 threads on the device. Private to core/reductions.*, which are compiled without fusing multiplications
+// and additions. (nvcc compiles these functions for the device with --expt-relaxed-constexpr.)
 #pragma once
 
 #include <cmath>
@@ -28,7 +28,7 @@ constexpr std::int64_t leaf_values(std::int64_t count) {
 }
 constexpr std::int64_t leaf_count(std::int64_t count) { return (count + leaf_values(count) - 1) / leaf_values(count); }
 
-/// Joins of sums, each sum being one T.
+/// Sums that are held in one number of type T.
 template <class T>
 struct SumsIn {
   using State = T;
@@ -71,8 +71,7 @@ struct Compensated {
     const T lost = (a.sum - (sum - of_b)) + (b.sum - of_b);
     return {sum, (a.lost + b.lost) + lost};
   }
-  /// Returns the sum with its correction. If the sum left the range of T, the correction is not a number and is
-  /// dropped.
+  /// Returns the sum with its correction. If the sum left the range of T, the correction is not finite and is dropped.
   static constexpr double value(State state) {
     const double sum = state.sum, lost = state.lost;
     return lost - lost == 0 ? sum + lost : sum;

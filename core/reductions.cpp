@@ -10,7 +10,8 @@ namespace smallbatch {
 
 namespace {
 
-/// `Width` columns of states, which become one state.
+/// A row of `Width` states, one per column. join_row() joins each state with that of another row; join() joins all
+/// columns into one state.
 template <class Operation, int Width>
 class Columns {
  public:

@@ -1,5 +1,5 @@
-// Reductions of device arrays, launched from code with its own device pointers. Results have the same bits as those of
-// reduce() in core/reductions.hpp.
+// Reductions of device arrays, for callers that hold device pointers. Results have the same bits as those of reduce()
+// in core/reductions.hpp.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -1,6 +1,6 @@
-// Sums, extremes and norms of arrays, on host and device. Their bits depend only on the values and their number: not on
-// threads, blocks, the GPU, or whether there is one. Host and device walk the same tree (core/reduction_tree.hpp).
-// core/reductions.cuh has the reductions of device arrays.
+// Sums, extremes and norms of arrays, on host and device. The bits of a result depend only on the values and their
+// number. They do not depend on the number of threads or blocks, on the GPU, or on whether a GPU computes at all. Host
+// and device walk the same tree (core/reduction_tree.hpp). core/reductions.cuh has the reductions of device arrays.
 #pragma once
 
 #include <cstdint>

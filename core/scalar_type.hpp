@@ -1,4 +1,4 @@
-// The two types of numbers.
+// The two floating-point types in which the library computes.
 #pragma once
 
 #pragma GCC visibility push(default)

@@ -1,9 +1,9 @@
 // Signals of many inputs, and the visibilities that a correlator computes from them. These plain structs flow from file
 // to correlator to verification to file. They have no behaviour beyond their own sizes.
 //
-// A *batch* is a view: pointers to host or device memory, as the callee says. A *block* owns some channels and times of
-// a set on the host. The room `io` fills a block, a backend computes the results, verification judges them, and `io`
-// writes them.
+// A *batch* is a view: pointers to host or device memory; the function that takes the batch says which. A *block* owns
+// some channels and times of a set on the host. The room `io` fills a block, a backend computes the results,
+// verification judges them, and `io` writes them.
 #pragma once
 
 #include <cstddef>
@@ -53,7 +53,7 @@ constexpr std::int64_t integrations_of(std::int64_t times, std::int64_t integrat
 
 /// Statuses of a channel. 0: correlated. Negative: the constants below; the first that applies is stored. The constant
 /// info_signal_not_finite means that a sample that is not flagged is a NaN or an infinity. The visibilities of its
-/// input are then NaN in that integration; all others are right.
+/// input are then NaN in the integration of that sample; all others are right.
 inline constexpr std::int32_t info_signal_not_finite = -1;
 /// A visibility of finite samples is not finite, because sum_t |x_i(t)| |x_j(t)| leaves the range of float32.
 inline constexpr std::int32_t info_visibility_out_of_range = -2;
@@ -61,8 +61,9 @@ inline constexpr std::int32_t info_visibility_out_of_range = -2;
 /// Returns one line for people: "correlated", "a sample is a NaN or an infinity", ...
 std::string describe_correlation_info(std::int32_t info);
 
-/// Signals of `channels` channels: signal (channels, times, inputs) of `type`, without gaps. The times are those of
-/// whole integrations, or a part of a single integration. The last whole integration may be shorter.
+/// Signals of `channels` channels: signal (channels, times, inputs) of `type`, without gaps. The times are either
+/// complete integrations or a part of one integration. The last integration of a signal may have fewer than `integrate`
+/// samples.
 struct SignalBatch {
   SampleType type = SampleType::complex_float32;
   std::int64_t channels = 0, times = 0, inputs = 0;
@@ -78,14 +79,14 @@ struct SignalBatch {
 
 /// Output of a correlation: sums, never means. `weight` is the number of samples in each sum.
 struct VisibilityBatch {
-  SumType type = SumType::complex_float32;  ///< sum_type() of the batch, or complex_int64 instead of complex_int32
+  SumType type = SumType::complex_float32;  ///< sum_type() of the batch; complex_int64 may replace complex_int32
   void* visibility = nullptr;               ///< (integrations, channels, baselines)
   std::int32_t* weight = nullptr;           ///< (integrations, channels, baselines); null: not wanted
   std::int32_t* info = nullptr;             ///< (channels)
 };
 
 /// Channels [first, first + channels) and times [first_time, first_time + times) of a set, with room for their sums.
-/// The times are whole integrations, or a part of a single integration.
+/// The times are either complete integrations or a part of one integration.
 struct SignalBlock {
   SampleType type = SampleType::complex_float32;  ///< of the signal
   std::int64_t first = 0, channels = 0, first_time = 0, times = 0, inputs = 0, integrate = 1;
@@ -101,10 +102,11 @@ struct SignalBlock {
   explicit SignalBlock(std::pmr::memory_resource* memory)
       : signal(memory), flag(memory), visibility(memory), weight(memory) {}
 
-  /// Returns a view of the input. sums() returns a view of the output.
+  /// Returns a view of the input.
   [[nodiscard]] SignalBatch batch() const {
     return {type, channels, times, inputs, integrate, signal.data(), flag.empty() ? nullptr : flag.data()};
   }
+  /// Returns a view of the output.
   [[nodiscard]] VisibilityBatch sums() { return {sum, visibility.data(), weight.data(), info.data()}; }
   /// Sizes the signal, and the flags if they are wanted.
   void resize_signal(bool with_flags) {

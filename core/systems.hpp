@@ -1,8 +1,9 @@
 // Systems A x = b with many small symmetric positive definite matrices A. These plain structs flow from file to solver
 // to verification to file. They have no behaviour beyond their own sizes.
 //
-// A *batch* is a view: pointers to host or device memory, as the callee says. A *block* owns a piece of a set on the
-// host. The room `io` fills a block, a solver computes the results, verification judges them, and `io` writes them.
+// A *batch* is a view: pointers to host or device memory; the function that takes the batch says which. A *block* owns
+// a piece of a set on the host. The room `io` fills a block, a solver computes the results, verification judges them,
+// and `io` writes them.
 #pragma once
 
 #include <cstddef>
@@ -40,16 +41,18 @@ constexpr Index row_begin(Storage storage, Index n, Index i) {
 struct SpdShape {
   int n = 0;                         ///< rows of A
   int nrhs = 1;                      ///< right-hand sides per system; 0 asks for the inverse of A instead of a solution
-  Storage storage = Storage::dense;  ///< of A
+  Storage storage = Storage::dense;  ///< how A is stored
   bool determinant_only = false;     ///< no x and no backward error, only the numbers about A; nrhs is 0 then
   bool has_sizes = false;            ///< true in sets and blocks if each system has its own size; n is then the largest
                                      ///< size
 
-  /// Returns whether the solution is A^-1. matrix_size() and rhs_size() return how many numbers one A and one b have.
+  /// Returns whether the solution is A^-1.
   [[nodiscard]] bool wants_inverse() const { return nrhs == 0 && !determinant_only; }
+  /// Returns how many numbers are stored for one A.
   [[nodiscard]] std::int64_t matrix_size() const { return row_begin<std::int64_t>(storage, n, n); }
+  /// Returns how many numbers are stored for one b.
   [[nodiscard]] std::int64_t rhs_size() const { return std::int64_t{n} * nrhs; }
-  /// Numbers in one solution: n*nrhs, n*n (dense) for the inverse, none for the determinant alone.
+  /// Returns how many numbers one solution has: n*nrhs, n*n (dense) for the inverse, none for the determinant alone.
   [[nodiscard]] std::int64_t solution_size() const { return std::int64_t{n} * (wants_inverse() ? n : nrhs); }
 };
 
@@ -75,7 +78,7 @@ constexpr bool is_input_refused(std::int32_t spd_info) {
 /// Returns one line for people: "solved", "pivot 3 is not positive", "A is not symmetric", ...
 std::string describe_spd_info(std::int32_t info);
 
-/// The stride of systems that follow each other without gaps.
+/// A stride for systems that follow each other without gaps.
 inline constexpr std::int64_t tight = -1;
 
 /// Input of a solver. The system is the first index of every array: a (count, matrix_size), b (count, n, nrhs). The
@@ -97,15 +100,15 @@ struct SpdBatch {
   std::int64_t a_stride = tight, b_stride = tight;  ///< numbers from one system to the next
   const std::int32_t* sizes = nullptr;              ///< (count), each within [0, n]; null: all sizes are n
 
-  /// Returns the distance from one system to the next in `a`, in numbers, also if the stride is `tight`. b_step() does
-  /// the same for `b`.
+  /// Returns the distance from one system to the next in `a`, in numbers, also if a_stride is `tight`.
   [[nodiscard]] std::int64_t a_step() const { return a_stride == tight ? shape.matrix_size() : a_stride; }
+  /// Returns the distance from one system to the next in `b`, in numbers, also if b_stride is `tight`.
   [[nodiscard]] std::int64_t b_step() const { return b_stride == tight ? shape.rhs_size() : b_stride; }
 };
 
-/// Output of a solver. The array x is (count, n, nrhs), or (count, n, n) for the inverse; all others are (count). The
-/// stride of x is like those in SpdBatch, but must not be 0. A null pointer means that the number is not wanted, and it
-/// is not computed. The array `info` is always required. The array x is required unless only the determinant is wanted.
+/// Output of a solver. The array x is (count, n, nrhs), or (count, n, n) for the inverse; all others are (count).
+/// The stride of x is counted in numbers and must not be 0. A number with a null pointer is not wanted and is not
+/// computed. The array `info` is always required. The array x is required unless only the determinant is wanted.
 template <class T>
 struct SpdSolution {
   T* x = nullptr;
@@ -141,8 +144,7 @@ struct SpdValues {
   [[nodiscard]] static SpdValues of_identity() { return {0, 1, 1, 0, 0, 0}; }
 };
 
-/// Description of one number of a system's answer: its name and the members that hold it. V is the element type of its
-/// array.
+/// Description of one number of a system's answer: its name and the members that hold it. V is the type of the number.
 template <class T, class V>
 struct SpdNumber {
   const char* name;                         ///< also the name of its dataset in result files (io/FORMAT.md)
@@ -153,8 +155,9 @@ struct SpdNumber {
   AlignedVector<V> SpdBlock<T>::*in_block;  ///< the member of a block
   double SpdValues::*in_values;             ///< the member that a referee fills
 
-  /// Returns whether systems of this shape have the number. of_failed() returns its value for a failed system.
+  /// Returns whether systems of this shape have the number.
   [[nodiscard]] bool is_of(const SpdShape& shape) const { return !(is_about_x && shape.determinant_only); }
+  /// Returns the value of the number for a failed system.
   [[nodiscard]] V of_failed() const { return static_cast<V>(SpdValues{}.*in_values); }
 };
 
@@ -198,7 +201,7 @@ struct SpdBlock {
   std::int64_t count = 0;
   AlignedVector<T> a, b, x;           ///< as in SpdBatch and SpdSolution
   AlignedVector<std::int32_t> sizes;  ///< (count) as in SpdBatch if the shape has sizes, otherwise empty
-  AlignedVector<std::int32_t> info;   ///< (count), like all arrays below; arrays that are not wanted are empty
+  AlignedVector<std::int32_t> info;   ///< (count), like all arrays below; the array of an unwanted number is empty
   /// Numbers with the meaning that SpdSolution gives them.
   AlignedVector<T> backward_error, rcond, smallest_pivot, perturbation;
   AlignedVector<double> log_determinant;

@@ -3,7 +3,7 @@
 
 namespace smallbatch {
 
-/// The exact sum high + low.
+/// A number that is exactly the sum high + low of two doubles.
 struct Exact {
   double high = 0, low = 0;
 };

@@ -40,9 +40,9 @@ double potential_unit_factor(PotentialUnit unit, double temperature_kelvin = def
 std::string potential_unit_name(PotentialUnit unit);
 /// Returns all names of units, separated by commas.
 std::string potential_unit_names();
-/// Returns the name of the unit of E, for example "volt/angstrom", if V has `unit`. energy_unit_name() returns that of
-/// an interaction energy ("volt*e").
+/// Returns the name of the unit of E, for example "volt/angstrom", if V has `unit`.
 std::string field_unit_name(PotentialUnit unit);
+/// Returns the name of the unit of an interaction energy, for example "volt*e", if V has `unit`.
 std::string energy_unit_name(PotentialUnit unit);
 /// Returns the unit with this name, or nothing. "V" also means "volt".
 std::optional<PotentialUnit> parse_potential_unit(std::string_view name);

@@ -1,4 +1,4 @@
-// The choice among a room's kernels, which are compiled once for each instruction set.
+// The choice among kernels that are compiled once for each instruction set.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +21,8 @@ inline bool processor_has_avx512() {
   return processor_has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
          __builtin_cpu_supports("avx512vl");
 }
-/// Returns whether the processor has AVX-512 with BW and VNNI, which InstructionSet::avx512 does not include. VNNI adds
-/// up products of bytes in fours.
+/// Returns whether the processor has AVX-512 with BW and VNNI, which InstructionSet::avx512 does not include. A VNNI
+/// instruction adds up four products of bytes.
 inline bool processor_has_avx512_vnni() {
   return processor_has_avx512() && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vnni");
 }
@@ -33,8 +33,8 @@ inline bool processor_has_avx512() { return false; }
 inline bool processor_has_avx512_vnni() { return false; }
 #endif
 
-/// Returns the kernels that this processor runs, best first and baseline last. There is one table per instruction set.
-/// The tables avx2 and avx512 need not exist if the build is not for x86-64.
+/// Returns the tables of kernels that this processor can run, best first and baseline last. The template parameters are
+/// one table per instruction set. The tables avx2 and avx512 need not be defined if the build is not for x86-64.
 template <const auto& baseline, const auto& avx2, const auto& avx512>
 auto usable_kernels() {
   std::vector usable{baseline};

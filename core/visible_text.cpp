@@ -19,7 +19,7 @@ std::string with_escapes(std::string_view text, IsShown&& is_shown, Escaped&& es
   std::string shown;
   shown.reserve(text.size());
   for (std::size_t k = 0; k < text.size();) {
-    const std::size_t plain = k;  // most texts have only such printable ASCII characters
+    const std::size_t plain = k;  // printable ASCII characters are appended in one piece
     while (k < text.size() && text[k] >= ' ' && text[k] <= '~') ++k;
     shown.append(text, plain, k - plain);
     if (k == text.size()) break;
