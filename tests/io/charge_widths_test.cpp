@@ -70,7 +70,7 @@ TEST_F(ChargeWidths, come_in_angstrom_as_screening_does) {
     file.attribute("/potential/p/width", "unit", "bohr");
   });
   EXPECT_DOUBLE_EQ(widths_of(in_bohr, 0, 1).at(0), 0.5 * 0.529177210903);
-  EXPECT_EQ(widths_of(plain, 0, 2), std::vector<double>());  // no width stays in the block
+  EXPECT_EQ(widths_of(plain, 0, 2), std::vector<double>());  // no width is left over from the earlier read
 }
 
 TEST_F(ChargeWidths, of_particles_are_those_of_all_frames) {

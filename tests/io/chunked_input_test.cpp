@@ -285,7 +285,7 @@ TEST_F(ChunkedInput, several_threads_read_one_dataset_at_a_time) {
       }
     });
   }
-  // This thread may open files meanwhile.
+  // Meanwhile this thread opens the same file.
   for (int i = 0; i < 20; ++i) EXPECT_EQ(InputFile(path("c.h5")).dataset("/v").shape.size(), 3U);
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(wrong, (std::array<std::int64_t, 5>{}));
@@ -466,7 +466,7 @@ TEST_P(RefusedChunk, names_the_chunk_and_its_bytes) {
     }
     const ProblemReader reader(path("p.h5"));
     SpdBlock<float> block;
-    reader.read(reader.solve_sets().at(0), 0, 4, block);  // the other chunk is right
+    reader.read(reader.solve_sets().at(0), 0, 4, block);  // the first chunk is good
     std::vector<std::string> says{"p.h5", "/solve/s/A", "its chunk at (4, 0, 0)", "). "};
     says.insert(says.end(), bad.says.begin(), bad.says.end());
     expect_error(ErrorKind::bad_input, says, [&] { reader.read(reader.solve_sets().at(0), 2, 4, block); });
@@ -609,7 +609,7 @@ TEST(Zstandard, frames_come_out_or_are_refused) {
   };
   using namespace std::string_literals;
   const std::string of_three = "\x28\xB5\x2F\xFD\x20\x03"s;             // header: one segment, 3 bytes
-  const std::string raw = "\x19\x00\x00"s, repeated = "\x1B\x00\x00"s;  // last block: 3 literal bytes, or one 3 times
+  const std::string raw = "\x19\x00\x00"s, repeated = "\x1B\x00\x00"s;  // last block: 3 bytes, or one byte 3 times
   EXPECT_EQ(unpacked(of_three + raw + "abc", 3), "abc");
   EXPECT_EQ(unpacked(of_three + repeated + "x", 3), "xxx");
   EXPECT_EQ(unpacked(of_three + raw + "abc" + of_three + repeated + "x", 6), "abcxxx");  // two frames

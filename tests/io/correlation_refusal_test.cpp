@@ -23,7 +23,7 @@ using testing::Shape;
 
 const std::string signal_path = "/correlation/c/signal", flag_path = "/correlation/c/flag";
 
-/// Writes a signal of this type and shape, with all bytes 0, and removes the flags.
+/// Returns a change that writes a signal of zero bytes, and removes the flags and frequencies, which might not fit it.
 auto signal_of(const Shape& shape, const std::function<hid_t()>& type) {
   return [=](RawHdf5& file) {
     file.remove(signal_path);
@@ -221,7 +221,7 @@ const std::vector<Refusal>& correlation_refusals() {
       {"particles_and_charges_of_pairs",
        text("/pair_energy/e", "particles", "ions"),
        {"/pair_energy/e/position", "particles"}},
-      // Groups of kinds.
+      // The groups /correlation and /pair_energy.
       {"attribute_of_a_kind", text("/correlation", "unit", "Hz"), {"/correlation", "\"unit\" is unknown"}},
       {"set_that_is_a_dataset",
        [](RawHdf5& f) { f.dataset("/pair_energy/x", {1}, counted<float>(1)); },

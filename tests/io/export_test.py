@@ -1,4 +1,4 @@
-"""Readers of other programs read exported maps: GridDataFormats reads OpenDX, VTK cube files, and Pillow PNG.
+"""Other programs read exported maps: GridDataFormats reads OpenDX, VTK reads cube files, and Pillow reads PNG.
 
 The expected values are Coulomb's sum, computed here. SMALLBATCH_BIN names the command.
 """
@@ -13,7 +13,7 @@ from PIL import Image
 from vtkmodules.util.numpy_support import vtk_to_numpy
 from vtkmodules.vtkIOChemistry import vtkGaussianCubeReader2
 
-VOLT = 14.399645478425672  # e / angstrom
+VOLT = 14.399645478425672  # potential of one e at one angstrom, in volt
 BOHR = 0.529177210903  # angstrom
 POINTS = (7, 5, 6)
 ORIGIN = np.array([[0.0, 0.0, 0.0], [-2.0, 1.0, 3.0]])
@@ -44,7 +44,7 @@ def results(tmp_path_factory):
 
 
 def coulomb(problem):
-    """Returns V (nx, ny, nz) in volt, and the sum of its terms' magnitudes, to which rounding errors are relative."""
+    """Returns V (nx, ny, nz) in volt, and the sum of the magnitudes of its terms, which scales the rounding errors."""
     axes = [ORIGIN[problem][a] + SPACING[problem][a] * np.arange(POINTS[a]) for a in range(3)]
     points = np.stack(np.meshgrid(*axes, indexing="ij"), -1)
     charges = slice(OFFSET[problem], OFFSET[problem + 1])
@@ -55,7 +55,7 @@ def coulomb(problem):
 
 
 def assert_is_coulomb(values, problem):
-    """Finite values must be within 1e-5 of the terms, for single precision and six printed digits."""
+    """Finite values may be wrong by 1e-5 times the sum of magnitudes: single precision, and six printed digits."""
     expected, magnitude = coulomb(problem)
     finite = np.isfinite(expected)
     assert values.shape == expected.shape
@@ -73,7 +73,7 @@ def test_opendx_by_griddata(results, tmp_path):
     np.testing.assert_allclose(grid.origin, ORIGIN[1], rtol=1e-12)
     np.testing.assert_allclose(grid.delta, SPACING[1], rtol=1e-12)
     assert_is_coulomb(grid.grid, 1)
-    with h5py.File(results) as file:  # z, y, x
+    with h5py.File(results) as file:  # V has the axes (z, y, x)
         np.testing.assert_allclose(grid.grid.transpose(), file["potential/pair/V"][1], rtol=6e-9)
 
 
@@ -94,7 +94,7 @@ def test_cube_by_vtk(results, tmp_path):
     assert_is_coulomb(values, 1)
     molecule = reader.GetOutput()
     assert molecule.GetNumberOfAtoms() == 3
-    # This reader gives the places of atoms in units of the lattice, so origin and spacing must fit the atoms.
+    # VTK gives the positions of atoms in units of the lattice, so this checks origin and spacing, too.
     places = np.array([list(molecule.GetAtom(i).GetPosition()) for i in range(3)])
     np.testing.assert_allclose(ORIGIN[1] + places * SPACING[1], POSITION[2:], atol=1e-5)
 
@@ -113,7 +113,7 @@ def test_cube_lengths_are_in_bohr(results, tmp_path):
 
 
 def slice_colours(path, columns, rows):
-    """Returns the colour in the middle of each point's block, (column, row from the bottom)."""
+    """Returns the colour in the middle of each point's block, by (column, row from the bottom), and the PNG's texts."""
     with Image.open(path) as image:
         pixels = np.asarray(image.convert("RGB")).astype(int)
         texts = dict(image.text)

@@ -1,4 +1,4 @@
-// An output file appears only when it is complete, and never replaces a file without being asked to.
+// An output file appears only when it is complete. It replaces another file only if the caller allows that.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -196,7 +196,7 @@ TEST_F(FileSafety, a_disk_that_fills_up_at_the_very_end_leaves_nothing) {
     expect_error(ErrorKind::output, {"p.h5", "disk full"}, [&] { writer.commit(); });
   }
   EXPECT_EQ(files_in_folder(), 0U);
-  // The library is still usable afterwards.
+  // HDF5 is still usable afterwards.
   ProblemWriter writer(path("p.h5"), false);
   write_small_set(writer);
   writer.commit();
@@ -235,7 +235,7 @@ TEST_F(FileSafety, a_set_is_added_once) {
   refuse_second(ResultWriter(path("r.h5"), false), [](ResultWriter& writer) { writer.add(small_set); });
   refuse_second(ResultWriter(path("r.h5"), false), [](ResultWriter& writer) {
     writer.add(small_set);
-    writer.write_summary("solve", small_set.name, {});  // HDF5 may have all its groups in memory by now
+    writer.write_summary("solve", small_set.name, {});  // HDF5 may by now have all groups of the file in memory
   });
   EXPECT_EQ(files_in_folder(), 0U);
 }

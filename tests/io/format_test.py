@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 FORMAT = pathlib.Path(__file__).resolve().parents[2] / "io" / "FORMAT.md"
-VOLT = 14.399645478425672  # one e at one angstrom
+VOLT = 14.399645478425672  # potential of one e at one angstrom, in volt
 KT_PER_E = 8.617333262e-5  # volt per kelvin
 
 
@@ -219,7 +219,7 @@ def test_every_dataset_of_the_results_is_documented(example):
 
 
 def is_name_alone(dataset):
-    """True for an axis without numbers, which has netCDF's mark."""
+    """Returns whether a dataset is an axis without numbers. Its attribute NAME then has netCDF's words for that."""
     return dataset.attrs.get("NAME", b"").startswith(b"This is a netCDF dimension but not a netCDF variable")
 
 
@@ -259,7 +259,7 @@ def vtk_frames(path):
 
 
 def run_lattices(folder, batch, alike):
-    """Solves `batch` problems of one charge each, on one lattice or on several."""
+    """Solves `batch` problems of one charge each, on one lattice if `alike`, else on a separate lattice each."""
     origin = np.tile([-2.0, -1.0, 0.5], (batch, 1))
     if not alike:
         origin += np.arange(batch)[:, None]

@@ -235,7 +235,7 @@ Values counted(std::size_t count, double start = 0, double step = 1) {
   for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<T>(start + step * static_cast<double>(i));
   return values;
 }
-/// Returns these numbers as an array of a block.
+/// Returns the numbers of counted() in an array type that blocks have.
 template <class T>
 AlignedVector<T> counted_block(std::size_t count, double start = 0, double step = 1) {
   return counted<T, AlignedVector<T>>(count, start, step);

@@ -16,7 +16,7 @@ MORE = {"lzf with others": {"compression": "lzf", "shuffle": True, "fletcher32":
 
 
 def write(path, packing):
-    """Writes numbers that repeat, because others would not be compressed."""
+    """Writes numbers that repeat, because random numbers would not be compressed."""
     a = np.eye(6, dtype="f4") * (2 + np.arange(50, dtype="f4") % 3)[:, None, None] + 0.25
     b = np.tile(np.arange(6, dtype="f4"), (50, 1))
     with open_problem_file(path) as file:
@@ -39,7 +39,7 @@ def test_packed_numbers_are_those_that_were_packed(smallbatch, tmp_path, packing
 
 @pytest.mark.parametrize("packing", PACKINGS.values(), ids=PACKINGS)
 def test_what_packs_best_is_read(smallbatch, tmp_path, packing):
-    """Zstandard packs thousands of zeros into a byte. A file may declare that much more than it stores."""
+    """Zstandard packs thousands of zeros into a byte, so a file may declare thousands of times what it stores."""
     with open_problem_file(tmp_path / "p.h5") as file:
         file.create_dataset("correlation/zeros/signal", data=np.zeros((1, 1 << 20, 16, 2), "i1"),
                             chunks=(1, 1 << 18, 16, 2), **packing)

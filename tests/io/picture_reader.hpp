@@ -61,7 +61,7 @@ struct Word {
 
 using Glyph = std::array<unsigned, text_height>;  ///< for each row, one bit per pixel of a character
 
-/// Returns all glyphs, which differ from each other.
+/// Returns the character of each glyph. Expects that no two characters have the same glyph.
 inline std::map<Glyph, char> font() {
   std::map<Glyph, char> glyphs;
   for (const char c : characters) {
@@ -80,7 +80,8 @@ inline std::map<Glyph, char> font() {
 /// Returns the words of at least `least` characters.
 inline std::vector<Word> words_of(const Picture& picture, std::size_t least) {
   static const std::map<Glyph, char> glyphs = font();
-  std::vector<unsigned> rows(static_cast<std::size_t>(picture.width * picture.height));  // glyph rows ending here
+  // For each pixel, the glyph row that ends there.
+  std::vector<unsigned> rows(static_cast<std::size_t>(picture.width * picture.height));
   for (std::int64_t y = 0; y < picture.height; ++y) {
     unsigned row = 0;
     for (std::int64_t x = 0; x < picture.width; ++x) {
@@ -170,7 +171,7 @@ struct Reading {
   Picture picture;
   Box map, bar;
   std::vector<Number> baselines, channels, bar_numbers;
-  std::string title, baseline_title, titles;  ///< titles: of the channels and of the bar
+  std::string title, baseline_title, titles;  ///< titles: those that run upwards, at the channels and at the bar
 
   [[nodiscard]] Pixel cell(std::int64_t column, std::int64_t columns, std::int64_t row, std::int64_t rows) const {
     return picture.at(map.left + (2 * column + 1) * map.width() / (2 * columns),
@@ -200,7 +201,7 @@ inline Reading read(const std::string& path) {
     EXPECT_NE(word.text, "-0");
     const double value = std::stod(word.text);
     std::int64_t place = -1;
-    if (y > map.bottom + 5) {  // the tick above
+    if (y > map.bottom + 5) {  // the number stands below its tick
       for (std::int64_t k = x - 3; k <= x + 3; ++k)
         if (is_tick(k, map.bottom + 4) && is_tick(k + 1, map.bottom + 4)) place = k + 1;
       reading.baselines.push_back({value, place});

@@ -1,5 +1,5 @@
-// Problem files come back as they were written, in blocks of any size. Units, layouts and kinds of strings are those of
-// users. One file, because all of its tests write problems and read them.
+// Problem files come back as they were written, in blocks of any size. Files with the units, layouts and types of
+// strings that users write are read. One file, because all of its tests write problems and read them.
 #include <gtest/gtest.h>
 #include <hdf5.h>
 
@@ -91,8 +91,8 @@ void round_trip(const std::string& path, SolveSet set, std::int64_t step, std::i
   EXPECT_EQ(b, counted<T>(rhs * static_cast<std::size_t>(set.batch), 0.5));
 }
 
-/// The shape of these triangles is also that of one dense matrix. They are recognised by the set's attribute, by
-/// right-hand sides with two axes each, or by numbers that are not symmetric.
+/// n (n + 1) / 2 packed triangles have the shape of one dense matrix. The reader recognises them by the attribute
+/// `storage`, by a `b` of three axes, or by numbers that are not symmetric.
 TEST_F(ProblemFile, as_many_packed_triangles_as_they_have_numbers) {
   for (const int n : {1, 2, 3, 16}) {
     const std::int64_t batch = n * (n + 1) / 2;

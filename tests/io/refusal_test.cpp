@@ -594,7 +594,7 @@ TEST_F(RefusedFile, an_attribute_whose_value_reaches_beyond_it) {
   const std::array<char, 8> text_of_11_bytes{0x13, 0, 0, 0, 11, 0, 0, 0};
   const auto found = std::search(bytes.begin(), bytes.end(), text_of_11_bytes.begin(), text_of_11_bytes.end());
   ASSERT_NE(found, bytes.end());
-  for (const int length : {12, 16, 17, 100}) {  // the message has room for 16
+  for (const int length : {12, 16, 17, 100}) {  // the attribute's message in the header has room for 16
     found[4] = static_cast<char>(length);
     testing::write_bytes(path("p.h5"), bytes);
     if (length > 16) {
@@ -701,8 +701,8 @@ void read_all(const std::string& path) {
   }
 }
 
-/// A file with a flipped byte is refused, or the byte matters to nobody. There is never a crash or another exception,
-/// and every message names the file.
+/// A file with a flipped byte is refused, or read. There is never a crash, or an exception other than Error. Every
+/// message names the file.
 TEST_F(RefusedFile, flipped_bytes_are_survived) {
   testing::write_good_problems(path("p.h5"), RawHdf5::Mode::create_v110, [](RawHdf5& file) {
     file.dataset("/potential/q/position", {2, 3}, counted<float>(6));

@@ -32,7 +32,7 @@ inline auto remove(const std::string& path) {
 
 class RefusedProblemTest : public FileTest, public ::testing::WithParamInterface<std::size_t> {
  protected:
-  /// Expects a refusal of the good problems with `more` added and the change made.
+  /// Expects that the good problem file with `more` is read, and that it is refused after `refusal.change`.
   void expect_refused(const Refusal& refusal, const std::function<void(RawHdf5&)>& more = {}) {
     const std::string file = path("problems.h5");
     write_good_problems(file, RawHdf5::Mode::create, more);
@@ -43,7 +43,7 @@ class RefusedProblemTest : public FileTest, public ::testing::WithParamInterface
     }
     std::vector<std::string> pieces = refusal.says;
     pieces.push_back("problems.h5");
-    pieces.push_back("). ");  // as in "problem (why). remedy"
+    pieces.push_back("). ");  // a message reads "problem (why). remedy"
     ::testing::internal::CaptureStderr();
     expect_error(ErrorKind::bad_input, pieces, [&] { ProblemReader{file}; });
     EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");

@@ -1,4 +1,4 @@
-"""h5py finds the axes of the datasets in results, and others can add to the file."""
+"""h5py finds the axes of the datasets in result files, and other programs can add datasets to these files."""
 
 import re
 
@@ -63,7 +63,7 @@ def test_axes_and_datasets_know_each_other(results):
 
 
 def test_no_header_tells_a_time(results):
-    """Two files with equal numbers differ only in /provenance."""
+    """Object headers store no times, so two files with equal numbers differ only in /provenance."""
     data, times_stored = results.read_bytes(), 0x20
     flags = [data[found.end()] for found in re.finditer(b"OHDR\2", data)]
     assert len(flags) > 400 and not any(one & times_stored for one in flags)

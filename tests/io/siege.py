@@ -35,7 +35,7 @@ MOST_WALL_SECONDS = 120  # the machine may be loaded
 MOST_BYTES = 1200 << 20  # limit of the process of HDF5, plus the program's own memory
 LARGEST_RUN = {"result_bytes": 1 << 24, "memory_bytes": 1 << 28, "pairs": 1e7, "multiply_adds": 1e8, "systems": 1e5}
 DOCUMENTED = {0, 1, 2, 3, 4, 6, 7}
-SENTENCE = re.compile(r"\d\d:\d\d:\d\d error .*(\S\.| --resume)\n\Z", re.DOTALL)  # or ends with the option to go on
+SENTENCE = re.compile(r"\d\d:\d\d:\d\d error .*(\S\.| --resume)\n\Z", re.DOTALL)  # ends in a full stop or --resume
 OBEYED = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
 
 
@@ -84,7 +84,7 @@ FIXED = {b"FRHP": 142, b"BTHD": 34, b"FAHD": 24, b"EAHD": 68}
 def checksums(data):
     """Returns (begin, length, place of the checksum) of all checksummed parts of a good file.
 
-    The checksum of a heap's block is in its middle."""
+    The checksum of a heap's block lies inside the block. The hash takes the checksum's own bytes as 0."""
     found = []
     if data[8] in (2, 3):
         found.append((0, 44, 44))
@@ -385,7 +385,7 @@ class Siege:
             print(f"mutant {number} ({how}): no JSON\n{done[3][:300]}", flush=True)
             return
         if any(needs.get(name, 0) > most for name, most in LARGEST_RUN.items()):
-            return  # honest work, but too much for a siege
+            return  # a valid file, but it takes too long here
         out = self.folder / "out.h5"
         done = self.try_call(number, how, ["run", path, "-o", out, "--overwrite", "--device", "cpu", "--threads", 1,
                                            "--memory", "64MiB"])

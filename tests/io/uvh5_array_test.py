@@ -12,7 +12,7 @@ PLACES = {"south": (-30.72, 21.43, 1051.7), "north": (40.82, -121.47, 1008.0)}
 
 
 def write_dual(path, feeds="xy", labelled=True, swapped=False, **attributes):
-    """Writes signals of 3 antennas with two feeds. Returns them (channel, time, antenna, feed) and the antenna places."""
+    """Writes signals of 3 antennas with two feeds. Returns them (channel, time, antenna, feed) and positions."""
     rng = np.random.default_rng(6)
     signal = (rng.integers(-9, 10, (2, 8, 3, 2, 2)) @ [1, 1j]).astype("complex64")
     position = rng.uniform(-50, 50, (3, 3))

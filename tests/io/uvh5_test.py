@@ -13,7 +13,7 @@ SECONDS_PER_DAY = 86400
 
 def write_results(path, inputs=4, channels=5, times=7, integrate=3, signal="float32", output="sum", positions=None,
                   **attributes):
-    """Writes random visibilities. Returns (visibility, weight), complex128, (integration, channel, i, j), i >= j."""
+    """Writes random visibilities. Returns them and their weights, each (integration, channel, baseline)."""
     rng = np.random.default_rng(inputs)
     integrations = -(-times // integrate)
     baselines = inputs * (inputs + 1) // 2

@@ -1,4 +1,4 @@
-"""UVH5 files of pyuvdata are equal for pyuvdata after `import` and `export`. SMALLBATCH_BIN names the command."""
+"""pyuvdata finds its UVH5 files unchanged after `import` and `export`. SMALLBATCH_BIN names the command."""
 
 import h5py
 import numpy as np
@@ -11,7 +11,7 @@ PLACES = {"south": (-30.72, 21.43, 1051.7), "north": (40.82, -121.47, 1008.0)}
 
 def observation(path, pols=(-5, -6, -7, -8), place="south", unit="Jy", phased=True, flagged=0.0, nsamples=None, autos=True,
                 order="time"):
-    """Writes a file with pyuvdata: five antennas, three of them with data, three times. Antenna numbers have gaps."""
+    """Writes a file with pyuvdata: five antennas, three with data, at three times. Antenna numbers have gaps."""
     pyuvdata = pytest.importorskip("pyuvdata")
     from astropy import units
     from astropy.coordinates import EarthLocation
@@ -103,7 +103,7 @@ def test_rows_of_any_order_and_flags_come_back(smallbatch, tmp_path, flagged, or
         for p, (one, two) in enumerate([(0, 0), (1, 1), (0, 1), (1, 0)]):
             i, j = place[before.ant_1_array[row], one], place[before.ant_2_array[row], two]
             if before.ant_1_array[row] == before.ant_2_array[row] and i != j:
-                continue  # both products of the feeds are in the file
+                continue  # an antenna's row has both (x, y) and (y, x), which are one baseline of inputs
             value, flag = before.data_array[row, :, p], before.flag_array[row, :, p]
             b = max(i, j) * (max(i, j) + 1) // 2 + min(i, j)
             assert np.array_equal(weight[t, :, b] == 0, flag)

@@ -25,7 +25,7 @@ TEST_F(ResultThreads, large_blocks_come_back_while_hdf5_is_at_work_elsewhere) {
     ResultWriter writer(path("r.h5"), false, 3);
     writer.add(set);
     std::thread writing([&] {
-      for (const std::int64_t first : {20'000, 0, 10'000}) {  // of 10 MB each
+      for (const std::int64_t first : {20'000, 0, 10'000}) {  // blocks of 10 MB each
         SpdBlock<float> block;
         block.resize(set.shape, 10'000);
         block.first = first;

@@ -139,8 +139,8 @@ std::string shape_on_page(const ResultRow& row) {
   return shape + ")";
 }
 
-/// Each row of these tables stands on the page, and the page has no other. Types, shapes and units are those of the
-/// page, except where it refers to another row.
+/// Expects that FORMAT.md has exactly the rows of `tables`, with the same types, shapes and units. Cells of the page
+/// that refer to another row are not compared.
 void expect_results_alike(const std::vector<ResultTable>& tables, const std::string& title) {
   const Section page = section("### `/" + title);
   std::set<std::string> names;

@@ -40,7 +40,7 @@ TEST(ArrayRuns, every_box_of_an_array_is_found_in_order) {
     }
     const Runs found = runs_of(shape, start, count);
     EXPECT_EQ(found.elements, expected);
-    for (std::size_t i = 1; i < found.runs.size(); ++i) {  // two that touch would be one, unless an axis lies between
+    for (std::size_t i = 1; i < found.runs.size(); ++i) {  // whole planes are one run, so no two runs touch
       const auto& [first, length] = found.runs[i - 1];
       EXPECT_TRUE(first + length < found.runs[i].first || count[1] < 4 || count[2] < 2);
     }

@@ -45,7 +45,7 @@ void wait_for_request(int socket) {
   (void)::recv(socket, &byte, 1, 0);
 }
 
-/// Bytes that the process sends after the first question. Then it waits until it is ended.
+/// Returns a process body that answers the first request by `bytes`, and then waits until it is ended.
 std::function<void(int)> answering(const std::string& bytes) {
   return [bytes](int socket) {
     send_text(socket, std::string("\1\0", 2));
@@ -55,7 +55,7 @@ std::function<void(int)> answering(const std::string& bytes) {
   };
 }
 
-/// The bytes of an object.
+/// Returns the message that describes an object.
 std::string message_of(const StoredObject& object) {
   std::string bytes(1, '\1');
   MessageWriter writer([&](const char* data, std::size_t count) { bytes.append(data, count); });
@@ -118,7 +118,7 @@ TEST(DescriberProcess, one_that_crashes_is_told_with_its_signal) {
   const std::size_t before = descriptors();
   for (const int signal : {SIGSEGV, SIGABRT, SIGFPE}) {
     const auto crash = [signal](int) {
-      std::signal(signal, SIG_DFL);  // not a sanitizer's
+      std::signal(signal, SIG_DFL);  // removes the handler of a sanitizer
       ::raise(signal);
     };
     expect_refused("crashed on it, signal " + std::to_string(signal), crash);
@@ -197,7 +197,7 @@ TEST(DescriberProcess, one_that_sleeps_is_ended) {
   EXPECT_EQ(errno, ECHILD);
 }
 
-/// Sleeps longer than a describer may.
+/// The describer is stopped for longer than `asleep_seconds`.
 TEST(DescriberProcess, one_that_is_stopped_is_waited_for) {
   std::array<int, 2> pipe{-1, -1};
   ASSERT_EQ(::pipe(pipe.data()), 0);
@@ -236,10 +236,10 @@ TEST(DescriberProcess, what_makes_no_sense_is_refused) {
   refuse(message_of(group));
   group.members[0].name = group.members[1].name;
   refuse(message_of(group));
-  // Counts that are too large: 2^64 - 1 objects are announced, and reading ends with those that were sent.
+  // Numbers of attributes that are too large: reading ends with the bytes that were sent.
   const std::string good = message_of(a_group());
   for (const std::uint64_t count : {~std::uint64_t{0}, std::uint64_t{1} << 40}) {
-    const std::string wrong = with_number(good, 4, count);  // of attributes
+    const std::string wrong = with_number(good, 4, count);
     expect_refused("stopped before", [&](int socket) {
       send_text(socket, std::string("\1\0", 2));
       wait_for_request(socket);
@@ -277,7 +277,7 @@ TEST(DescriberProcess, what_cannot_be_in_the_file_is_refused) {
   refuse(chunked({-3, 5}, 4));
   refuse(chunked({std::int64_t{1} << 40, 5}, 1));
   refuse(chunked({std::int64_t{1} << 62, std::int64_t{1} << 62}, 1));
-  // A contiguous dataset, and a chunked one without chunks.
+  // A dataset with an address, as if contiguous, and with a chunk layout.
   refuse([](StoredDataset& d) {
     d.chunks = std::make_unique<StoredChunks>(StoredChunks{ChunkLayout{d.info.shape, {3, 5}, {}, true}, {}});
   });
@@ -293,7 +293,7 @@ TEST(DescriberProcess, what_cannot_be_in_the_file_is_refused) {
       ask(answering(message_of(a_dataset(filtered({shuffle, zstandard}))))).dataset->chunks->layout.filters.size(), 2U);
   refuse(filtered({zstandard, shuffle, zstandard}));
   refuse(filtered(std::vector<ChunkFilter>(5, zstandard)));
-  // Texts without bytes: any number of them would fit.
+  // Texts of zero bytes each: the size of the file does not limit their number.
   refuse([](StoredDataset& d) {
     d.address.reset();
     d.info = {{std::int64_t{1} << 40, 0}, "string", ElementType::uint8, NumberForm::text};
@@ -310,7 +310,7 @@ TEST(DescriberProcess, no_more_is_received_than_a_file_can_need) {
 
 using DescribedFile = testing::FileTest;
 
-/// The process ends with the thread that started it.
+/// A describer process ends when the thread that started it ends. InputFile then needs a new process.
 TEST_F(DescribedFile, a_file_opened_by_a_thread_outlives_it) {
   testing::write_good_problems(path("p.h5"));
   std::unique_ptr<InputFile> file;

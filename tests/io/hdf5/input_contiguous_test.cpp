@@ -33,7 +33,7 @@ std::vector<double> random_numbers(std::size_t count, unsigned seed) {
   return values;
 }
 
-/// Elements [first, first + count) of the first axis and [plane, plane + planes) of the second, of all numbers.
+/// Returns elements [first, first + count) of the first axis and [plane, plane + planes) of the second axis of `all`.
 template <class T>
 std::vector<T> box_of(const std::vector<double>& all, const Shape& shape, std::int64_t first, std::int64_t count,
                       std::int64_t plane, std::int64_t planes) {
@@ -96,7 +96,7 @@ TEST_F(ContiguousInput, every_type_order_and_place_is_read_as_it_was_written) {
   }
 }
 
-/// 3000 systems of 32 rows take 13 MB, which is several pieces for any number of threads.
+/// A file with 3000 systems of 32 rows. It has 13 MB, so every thread reads several pieces.
 class LargeInput : public testing::FileTest {
  protected:
   LargeInput() : numbers_(random_numbers(systems * 1024, 2)), rhs_(random_numbers(systems * 32, 3)) {
@@ -139,7 +139,7 @@ TEST_F(LargeInput, several_threads_read_one_file_at_a_time) {
       }
     });
   }
-  // Files may be opened meanwhile, on this thread.
+  // Meanwhile this thread opens the same file.
   for (int i = 0; i < 20; ++i) EXPECT_EQ(ProblemReader(path("p.h5")).solve_sets().size(), 1U);
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(wrong, (std::array<std::int64_t, 6>{}));

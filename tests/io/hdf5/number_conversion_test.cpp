@@ -100,7 +100,7 @@ void expect_as_hdf5(const std::vector<From>& values) {
       0);
   expected.resize(count * sizeof(To));
   if constexpr (std::is_integral_v<To> && std::is_floating_point_v<From>) {
-    // HDF5 leaves one float to the processor: the one just above the largest integer, which it takes for that integer.
+    // HDF5 leaves the float just above the largest integer to the processor. It must become the largest integer.
     const To largest = std::numeric_limits<To>::max();
     for (std::size_t i = 0; i < count; ++i) {
       if (values[i] == 2 * static_cast<From>(std::numeric_limits<To>::max() / 2 + 1)) {

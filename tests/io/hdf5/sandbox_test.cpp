@@ -30,7 +30,7 @@ class Sandbox : public testing::FileTest {
     testing::write_bytes(path("other"), {'o'});
   }
 
-  /// Returns `can` of a process in the sandbox that has kept the file alone.
+  /// Returns the result of `can`, which a sandboxed process calls. The sandbox leaves it only the descriptor `kept`.
   [[nodiscard]] bool is_possible(const std::function<bool(int kept, int other)>& can) const {
     const int kept = ::open(path("kept").c_str(), O_RDONLY | O_CLOEXEC);
     const int other = ::open(path("other").c_str(), O_RDONLY | O_CLOEXEC);

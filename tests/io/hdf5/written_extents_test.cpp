@@ -1,4 +1,4 @@
-// A file has the bytes that were written last, or the place that lacks them is reported.
+// A file has the bytes that were written last, or the first extent that lacks them is reported.
 #include "io/hdf5/written_extents.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Digests are the published ones, and pieces in any order give the digest of the whole. tests/app/checksums_test.py
+// Digests equal published ones, and hashing in parts gives the digest of the whole. tests/app/checksums_test.py
 // compares the digests of files with those of another program.
 #include "io/integrity/hashes.hpp"
 
@@ -30,7 +30,7 @@ TEST(Hashes, of_nothing_are_those_that_xxhash_publishes) {
   EXPECT_EQ(Hash(HashBits::of_128).digits(), "99aa06d3014798d86001c324468d497f");
 }
 
-/// Digests of a megabyte by another program (xxhash of Python). Byte i is (7 i + 3) mod 251; the first is left out.
+/// The expected digests are from another program (xxhash of Python), of bytes 1, 2, ... Byte i is (7 i + 3) mod 251.
 TEST(Hashes, of_any_length_are_those_of_another_program) {
   std::vector<unsigned char> bytes(1'100'000);
   for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<unsigned char>((i * 7 + 3) % 251);
@@ -122,7 +122,7 @@ TEST_F(Pieces, come_in_parts_of_any_size) {
   expect_all_but({});
 }
 
-/// Each block touches places in the whole array, like the channels of a correlation.
+/// Each of four blocks has a part of every piece, as blocks of a correlation have.
 TEST_F(Pieces, may_be_under_way_together) {
   for (std::size_t part = 0; part < 4; ++part)
     for (std::size_t k = 0; k < 4; ++k) {

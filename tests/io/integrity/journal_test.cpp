@@ -1,4 +1,4 @@
-// A journal gives back its whole records, in their order, and nothing of one that is torn or was changed.
+// A journal gives back its whole records, in their order, and nothing of a record that is torn or changed.
 #include "io/integrity/journal.hpp"
 
 #include <gtest/gtest.h>
@@ -41,7 +41,7 @@ TEST_F(JournalFile, records_come_back) {
 TEST_F(JournalFile, a_torn_record_is_cut_off_and_others_may_follow) {
   write_records(path("j"));
   const std::vector<char> all = testing::file_bytes(path("j"));
-  constexpr std::size_t head = 32;  // of a record
+  constexpr std::size_t head = 32;  // bytes of a record before its content
   const std::size_t last = all.size() - head, third = last - head - records[2].size();
   for (const auto& [length, whole] : {std::pair{all.size() - 1, 3U},
                                       {last, 3U},

@@ -76,7 +76,7 @@ TEST(RowHashes, are_texts_of_16_digits) {
     EXPECT_EQ(parse_problems_hash(text), std::nullopt) << text;
 }
 
-/// Random bits. In either byte order they stand for the same numbers.
+/// Returns random numbers. Files store them exactly in either byte order.
 template <class T>
 std::vector<T> random_values(std::size_t count, unsigned seed) {
   std::mt19937 engine(seed);
@@ -94,7 +94,7 @@ hid_t chunks_of(const Shape& chunk, bool is_packed) {
 
 class HashOfProblems : public testing::FileTest {
  protected:
-  /// Hash of `length` systems of `n` rows with `nrhs` columns, computed row by row.
+  /// Returns the hash of systems of `n` rows with `nrhs` right-hand sides, computed row by row.
   [[nodiscard]] static std::uint64_t expected(const std::vector<float>& a, const std::vector<float>& b, std::size_t n,
                                               std::size_t nrhs) {
     const auto systems = static_cast<std::int64_t>(a.size() / (n * n));
@@ -107,7 +107,7 @@ class HashOfProblems : public testing::FileTest {
     file.dataset("/solve/s/A", {a.size() / (n * n), n, n}, a, type, of_a);
     file.dataset("/solve/s/b", {a.size() / (n * n), n, nrhs}, b, type);
   }
-  /// Hash of all systems, read in blocks of this many.
+  /// Returns the hash of all systems of the share, read in blocks of `at_once` systems.
   [[nodiscard]] std::uint64_t read(std::int64_t at_once, unsigned threads, const Share& share = {}) const {
     ProblemReader reader(path("p.h5"), threads);
     reader.take(share);
@@ -121,7 +121,7 @@ class HashOfProblems : public testing::FileTest {
 };
 
 TEST_F(HashOfProblems, does_not_depend_on_blocks_threads_and_shares) {
-  constexpr std::size_t systems = 1500, n = 29;  // 5 MB, in rows that divide no piece
+  constexpr std::size_t systems = 1500, n = 29;  // 5 MB; the size of a piece is no multiple of a row
   const auto a = random_values<float>(systems * n * n, 1), b = random_values<float>(systems * n * 2, 2);
   write(a, b, n, 2);
   for (const unsigned threads : {1U, 3U, 8U})

@@ -164,7 +164,7 @@ TEST_F(LatticeExport, values_that_readers_cannot_take_are_limited_and_counted) {
   Example example(LatticeShape{1, 2, 5});
   example.values = {infinity, -infinity, 1e200, -1e31, 1e30, 1e-120, -5e-324, 1e-98, -0.0, 7};
   example.map.values = example.values;
-  // Both files have z fastest, so these are every second value of the map.
+  // Both files have z fastest, and the map has two values of y, so every second value of the map comes first.
   const std::vector<double> expected{1e30, 1e30, 1e30, 0, 0, -1e30, -1e30, 0, 1e-98, 7};
   EXPECT_EQ(write_opendx(file("a.dx"), example.map, false), 4);
   EXPECT_EQ(write_cube(file("a.cube"), example.map, {}, {}, {}, false), 4);
@@ -443,7 +443,7 @@ TEST_F(LatticeExport, slice_has_as_many_pixels_for_an_angstrom_along_both_axes) 
   }
 }
 
-/// A long title is neither over the bar nor beyond the map, and both of its ends are there.
+/// A title ends before the colour bar. A longer one loses its middle, and keeps its beginning and its end.
 TEST_F(LatticeExport, slice_titles_have_an_ellipsis_where_they_are_too_long) {
   Block block;
   block.at(0, 0, 0) = 1;

@@ -55,7 +55,8 @@ class VisibilityPicture : public ::testing::Test {
   VisibilityColours colours_;
 };
 
-/// That numbers are equally far apart, and stand where value `first` begins and value `last` ends an axis of cells.
+/// Expects numbers in equal steps, each in the middle of its cell. The cells of values `first` to `last` divide the
+/// axis from pixel `begin` to pixel `end`.
 void expect_cells(const std::vector<Reading::Number>& numbers, double first, double last, double begin, double end) {
   const double cells = last - first + 1;
   for (const auto& [value, place] : numbers) {
@@ -84,7 +85,7 @@ TEST_F(VisibilityPicture, cells_have_their_colours_with_channels_upwards) {
     }
   }
   EXPECT_EQ(reading.cell(1, 6, 3, 4), reading.cell(5, 6, 3, 4));
-  // Every pixel of a cell is alike, up to its borders.
+  // All pixels of a cell are equal, up to its borders.
   for (std::int64_t y = reading.map.top; y < reading.map.bottom; ++y) {
     for (std::int64_t x = reading.map.left; x < reading.map.right; ++x) {
       const std::int64_t b = (x - reading.map.left) / 128, c = (reading.map.bottom - 1 - y) / 128;
@@ -151,7 +152,7 @@ TEST_F(VisibilityPicture, frequencies_in_equal_steps_are_shown_in_megahertz) {
 }
 
 TEST_F(VisibilityPicture, many_cells_are_averaged) {
-  // Two baselines to a pixel; 5000 channels to 2560 rows.
+  // Two baselines share a column of pixels. 5000 channels share 2560 rows.
   const Reading reading = draw(5120, 5000, [](std::int64_t b, std::int64_t) {
     return b >= 5118 ? 4.0 : b >= 5116 ? nan : b == 5114 ? nan : b == 5115 ? 3.0 : b % 2 == 0 ? 0.0 : 2.0;
   });
