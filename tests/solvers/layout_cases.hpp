@@ -111,7 +111,8 @@ inline std::vector<Layout> layouts_of(std::int64_t n, std::int64_t m, std::int64
 }
 
 /// Layouts of packed triangles of order n, by LAPACK's formulas with indices from 1. For 'U', AP(i + j (j - 1) / 2) is
-/// A(i, j), i <= j. For 'L', AP(i + (j - 1) (2 n - j) / 2) is A(i, j), i >= j.
+/// A(i, j), i <= j. For 'L', AP(i + (j - 1) (2 n - j) / 2) is A(i, j), i >= j. Triangle::packed_lower is by rows, so it
+/// equals 'U', which is by columns.
 inline std::vector<Layout> packed_layouts_of(std::int64_t n, std::int64_t count, Triangle triangle) {
   const std::int64_t size = n * (n + 1) / 2;
   const auto in_matrix = [=](std::int64_t i, std::int64_t j) {

@@ -67,7 +67,7 @@ TEST(Layouts, OneMatrixForAllIsRead) {
 }
 
 TEST(Layouts, WhatIsNotInATriangleIsNotLookedAt) {
-  // Each place outside the triangle has a NaN.
+  // Elements outside the triangle are NaN.
   constexpr int n = 5;
   for (const Triangle triangle : {Triangle::lower, Triangle::upper}) {
     std::vector<double> memory(n * n), to(n * (n + 1) / 2, -1);
@@ -129,14 +129,14 @@ TEST(Layouts, ThoseThatNeedNoCopyAreKnown) {
   constexpr int dense = static_cast<int>(Storage::dense), dense_lower = static_cast<int>(Storage::dense_lower),
                 packed = static_cast<int>(Storage::packed_lower), none = -1;
   EXPECT_EQ(storage_of({nullptr, nullptr, 16, 4, 1}, Triangle::both), dense);
-  EXPECT_EQ(storage_of({nullptr, nullptr, 16, 1, 4}, Triangle::both), dense);  // its own transpose
+  EXPECT_EQ(storage_of({nullptr, nullptr, 16, 1, 4}, Triangle::both), dense);  // by columns, but A is symmetric
   EXPECT_EQ(storage_of({nullptr, nullptr, 0, 1, 4}, Triangle::both), dense);
   EXPECT_EQ(storage_of({nullptr, nullptr, 16, 4, 1}, Triangle::lower), dense_lower);
   EXPECT_EQ(storage_of({nullptr, nullptr, 20, 1, 4}, Triangle::upper), dense_lower);  // LAPACK's 'U'
   EXPECT_EQ(storage_of({nullptr, nullptr, 16, 4, 1}, Triangle::upper), none);
   EXPECT_EQ(storage_of({nullptr, nullptr, 16, 1, 4}, Triangle::lower), none);
   EXPECT_EQ(storage_of({nullptr, nullptr, 40, 8, 1}, Triangle::both), none);  // with a leading dimension
-  EXPECT_EQ(storage_of({nullptr, nullptr, 1, 36, 9}, Triangle::both), none);  // with the batch last
+  EXPECT_EQ(storage_of({nullptr, nullptr, 1, 36, 9}, Triangle::both), none);  // the batch is the fastest axis
   EXPECT_EQ(storage_of({nullptr, nullptr, 15, 4, 1}, Triangle::both), none);  // the matrices overlap
   EXPECT_EQ(storage_of({nullptr, nullptr, -16, 4, 1}, Triangle::both), none);
   EXPECT_EQ(storage_of({nullptr, nullptr, -16, 4, 1}, Triangle::both, 4, 1), dense);  // there is only one matrix
@@ -181,7 +181,7 @@ TEST(Layouts, CallsThatMakeNoSenseAreRefused) {
   const auto scatter = [&](std::int64_t stride, std::int64_t row_step, std::int64_t column_step, Triangle triangle) {
     scatter_spd_inverses<float>(4, 3, memory.data(), {to.data(), nullptr, stride, row_step, column_step}, triangle);
   };
-  expect_refused([&] { scatter(0, 4, 1, Triangle::both); });   // one matrix for all
+  expect_refused([&] { scatter(0, 4, 1, Triangle::both); });   // all systems would write to one matrix
   expect_refused([&] { scatter(15, 4, 1, Triangle::both); });  // the matrices overlap
   expect_refused([&] { scatter(16, 3, 1, Triangle::both); });
   expect_refused([&] { scatter(16, 0, 1, Triangle::both); });

@@ -17,7 +17,7 @@ namespace smallbatch::testing {
 template <class T>
 constexpr double unit_roundoff = std::numeric_limits<T>::epsilon() / 2;
 
-/// Returns element (i,j) of system k of a block; if it is packed, of the lower triangle.
+/// Returns element (i,j) of system k of a block. In packed storage, element (j,i) stands for one above the diagonal.
 template <class T>
 T& element(SpdBlock<T>& block, std::int64_t k, int i, int j) {
   T* matrix = block.a.data() + k * block.shape.matrix_size();
@@ -25,7 +25,7 @@ T& element(SpdBlock<T>& block, std::int64_t k, int i, int j) {
   return i >= j ? matrix[i * (i + 1) / 2 + j] : matrix[j * (j + 1) / 2 + i];
 }
 
-/// Sets (i,j) and (j,i).
+/// Sets elements (i,j) and (j,i) of system k.
 template <class T>
 void set_symmetric(SpdBlock<T>& block, std::int64_t k, int i, int j, T value) {
   element(block, k, i, j) = value;

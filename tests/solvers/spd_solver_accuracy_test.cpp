@@ -39,10 +39,10 @@ int largest_size(SpdFamily family) {
 
 struct WorstRatios {
   double residual = 0, forward = 0;
-  void add(double& worst, double ratio) { worst = ratio <= worst ? worst : ratio; }  // a NaN is kept
+  void add(double& worst, double ratio) { worst = ratio <= worst ? worst : ratio; }  // a NaN replaces `worst`
 };
 
-/// Judges every system and returns the worst ratios. The statuses must be right, and so must the backward errors.
+/// Judges every system, and adds its ratios to `worst`. Expects that statuses and backward errors are right.
 template <class T>
 void judge_block(const SpdBlock<T>& block, bool must_be_solved, WorstRatios& worst) {
   for (std::int64_t k = 0; k < block.count; ++k) {
@@ -156,7 +156,7 @@ TEST_P(SpdSolverAccuracy, WorstRatiosOfManySystemsOfEveryFamily) {
   constexpr int n = 32;
   for (const SpdFamilyDescription& family : spd_families()) {
     if (is_singular(family.family) || family.family == moler) continue;
-    // These families have the digits of `random`.
+    // These families are `random` times a power of two, so their ratios are those of `random`.
     if (family.family == near_underflow || family.family == near_overflow) continue;
     for (const int nrhs : {1, 0}) {
       const auto check = [&]<class T>(T, std::array<double, 3> conditions) {

@@ -49,7 +49,8 @@ class SpdSolverFactored : public SpdSolverTest {
     solver_->factor(block.batch(), found.arrays());
     return found;
   }
-  /// Solves the block with factors. Stores x and info; numbers that factors do not give become NaN.
+  /// Factors the systems of the block, and solves them by the factors. Stores x and info in the block, and returns the
+  /// factors.
   template <class T>
   Factored<T> solve_by_factors(SpdBlock<T>& block) {
     Factored<T> found = factored(block);
@@ -62,7 +63,7 @@ class SpdSolverFactored : public SpdSolverTest {
   static void expect_nan(const T* numbers, std::int64_t count) {
     for (std::int64_t e = 0; e < count; ++e) ASSERT_TRUE(std::isnan(numbers[e])) << e;
   }
-  /// Expects that system k has no factors, because of the status `info`, and no solution.
+  /// Expects that system k has the status `info`, and neither factors nor a solution.
   template <class T>
   static void expect_not_factored(const Factored<T>& found, const SpdBlock<T>& block, std::int64_t k,
                                   std::int32_t info) {
@@ -100,7 +101,7 @@ void expect_factors_of(SpdBlock<T>& block, std::int64_t k, const Factored<T>& fo
     log_determinant += std::log(static_cast<long double>(found(k, i, i)));
     smallest = std::min(smallest, found(k, i, i));
   }
-  // The numbers may come from pivots in a higher precision.
+  // Both numbers may be computed from pivots of a higher precision than T.
   ASSERT_NEAR(found.log_determinant[k], static_cast<double>(log_determinant),
               4 * n * unit_roundoff<T> + 1e-13 * std::abs(found.log_determinant[k]));
   ASSERT_NEAR(found.smallest_pivot[k], smallest, 2 * unit_roundoff<T> * smallest);
@@ -170,7 +171,8 @@ TEST_P(SpdSolverFactored, EveryFamilyIsSolvedAsWellAsBySolve) {
 }
 
 TEST_P(SpdSolverFactored, RowsAndColumnsMayBeFarFromOne) {
-  // The solution of D A D y = D b is y = D^-1 x. Residuals are judged for the system without D, with solution D y.
+  // D is a diagonal matrix of powers of two. D A D y = D b has the solution y = D^-1 x. The referee judges A and x = D
+  // y.
   for_all_shapes({1, 2}, [this]<class T>(T, const SpdShape& shape) {
     const int n = shape.n, range = sizeof(T) == 4 ? 40 : 400;
     SpdBlock<T> plain = generated_block<T>(SpdFamily::random, shape, 9), far = plain;
@@ -216,7 +218,7 @@ TEST_P(SpdSolverFactored, WhatIsWrongWithAIsSaidTwiceAndNeighboursKeepTheirBits)
     expected[11] = n;
     element(block, 36, 0, 0) = 0;
     expected[36] = 1;
-    block.b[36 * shape.rhs_size()] = static_cast<T>(nan_value);  // this system has no factors, which takes precedence
+    block.b[36 * shape.rhs_size()] = static_cast<T>(nan_value);  // the status of the factorization takes precedence
     const Factored<T> found = solve_by_factors(block), all_good = solve_by_factors(good);
     for (std::int64_t k = 0; k < 37; ++k) {
       if (expected[k] != 0) {

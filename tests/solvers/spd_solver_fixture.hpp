@@ -48,8 +48,8 @@ inline std::string solver_test_name(const ::testing::TestParamInfo<SolverChoice>
   return solver_choice_name(info.param);
 }
 
-/// Everything that a solver can be asked for, as (nrhs, determinant_only): one solution, several solutions, the
-/// inverse, the determinant.
+/// All that a solver can compute, as (nrhs, determinant_only): one solution, several solutions, the inverse, or the
+/// determinant alone.
 inline const std::vector<std::pair<int, bool>> spd_questions{{1, false}, {3, false}, {0, false}, {0, true}};
 
 /// Returns every `step`-th of these sizes, counted back from the last one.
@@ -89,10 +89,10 @@ class SpdSolverTest : public ::testing::TestWithParam<SolverChoice> {
   [[nodiscard]] std::unique_ptr<SpdSolver> with_floor(double pivot_floor) const {
     return make_spd_solver(backend_, {GetParam().method, pivot_floor});
   }
-  /// Returns whether the backend factors with square roots. It then rounds where an elimination is exact.
+  /// Returns whether the backend factors with square roots. They round where an elimination without them is exact.
   [[nodiscard]] bool takes_square_roots() const { return backend_.kind == BackendKind::reference; }
-  /// Returns whether systems that are scaled are solved by another kernel than all other systems. The two kernels round
-  /// differently.
+  /// Returns whether a separate kernel solves the systems that must be scaled. It rounds differently from the kernel
+  /// that solves all other systems.
   template <class T>
   [[nodiscard]] bool is_solved_by_two_kernels(const SpdShape& shape) const {
     return backend_.kind == BackendKind::cuda && sizeof(T) == 8 && shape.n > 32 && shape.n <= 64 &&
@@ -165,8 +165,8 @@ void expect_judged_right(const SpdBlock<T>& block) {
   }
 }
 
-/// Expects that the backward error of system k is the ratio that the referee computes, both in twice the precision of
-/// T.
+/// Expects that the backward error of system k is the referee's residual ratio, times u, and for an inverse times n.
+/// Both are computed in twice the precision of T.
 template <class T>
 void expect_backward_error(const SpdBlock<T>& block, std::int64_t k) {
   const int n = block.shape.n;

@@ -1,5 +1,5 @@
 // The numbers about A (rcond, smallest_pivot, log_determinant, repaired) against closed forms and long double, over all
-// backends and methods. One file, because all numbers are asked for in the same three ways.
+// backends and methods. One file, because all tests compute them with a solution, with the inverse, and alone.
 #include <gtest/gtest.h>
 
 #include <Eigen/Cholesky>
@@ -28,8 +28,8 @@ class SpdSolverNumbers : public SpdSolverTest {
   void expect_rcond(double found, double rcond, double tolerance, const SpdShape& shape) const;
 };
 
-/// Expects rcond. If cuda has no inverse, it estimates rcond. An estimate is not too small, and at most three times too
-/// large for these matrices.
+/// Expects that `found` is `rcond`. For large n, cuda estimates rcond unless it computes the inverse. An estimate is
+/// not too small, and for these matrices at most three times too large.
 void SpdSolverNumbers::expect_rcond(double found, double rcond, double tolerance, const SpdShape& shape) const {
   const bool estimated =
       backend_.kind == BackendKind::cuda && shape.n > spd_rcond_is_exact_up_to && !shape.wants_inverse();
@@ -57,8 +57,8 @@ TEST_P(SpdSolverNumbers, OfMinIjAreKnown) {
 }
 
 TEST_P(SpdSolverNumbers, OfTwoRowsThatNearlyAgreeAreKnown) {
-  // The identity except for one pair of rows, with r = 1 - 2^-6 off the diagonal: ||A||_1 = 1 + r, ||A^-1||_1 = 1 / (1
-  // - r). Only a vector with a one in these places can reveal them.
+  // A is the identity except for two rows, which have r = 1 - 2^-6 off the diagonal. So ||A||_1 = 1 + r, and
+  // ||A^-1||_1 = 1 / (1 - r). An estimate finds this norm only by a vector that is not zero in these rows.
   for_all_questions([this]<class T>(T, const SpdShape& shape) {
     const int n = shape.n;
     if (n < 4) return;
@@ -225,7 +225,8 @@ TEST_P(SpdSolverNumbers, AgreeWithLongDouble) {
       }
 }
 
-/// Fills systems A_ij = sum of D over k <= min(i,j) with D_k = 1, except D_p = 0 for p in `zeros`. The pivots are D.
+/// Fills system k: A_ij is the sum of D_m over m <= min(i,j), with D_m = 1, except D_p = 0 for p in `zeros`. The pivots
+/// are D.
 /// Column p of the Schur complement is zero, so a replacement of pivot p changes no other pivot.
 template <class T>
 void fill_singular(SpdBlock<T>& block, std::int64_t k, const std::vector<int>& zeros) {

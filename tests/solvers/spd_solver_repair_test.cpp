@@ -86,19 +86,20 @@ TEST_P(SpdSolverRepair, EveryAnswerIsThatOfANearbyMatrix) {
       const Eigen::VectorXd eigenvalues =
           Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd>(scaled, Eigen::EigenvaluesOnly).eigenvalues();
       const SpdJudgement judgement = judge(block, k, floor);
-      if (block.info[k] != 0) {  // rows of very different sizes, rounded alike: no semidefinite matrix is near
+      if (block.info[k] != 0) {
+        // All rows have rounding errors of one size, which is large for small rows: no semidefinite matrix is near.
         ASSERT_LT(eigenvalues(0), -2 * used);
         expect_failed(block, k, judgement.info);
         continue;
       }
-      // The first limit is what the documentation promises. These families need hardly more than the floor.
+      // The first limit of the perturbation is the documented one. These families keep a closer limit, too.
       const auto smallest_a = static_cast<double>(a.diagonal().minCoeff());
       const double rounding = n * unit_roundoff<T> * static_cast<double>(a.diagonal().maxCoeff()) / smallest_a;
       ASSERT_EQ(block.repaired[k] == 0, block.perturbation[k] == 0);
       ASSERT_LE(block.perturbation[k], 8 * std::max(used, rounding));
       ASSERT_LE(block.perturbation[k], used + 2 * rounding);
-      // The count is the number of eigenvalues below the floor, within the factors between eigenvalues and pivots.
-      // These factors are n, and the growth of the factors of A, which is small.
+      // `repaired` is the number of pivots below the floor, and nearly the number of eigenvalues below it. Pivots and
+      // eigenvalues differ by factors of up to n, and by the growth in the elimination, which is below 20 here.
       ASSERT_GE(block.repaired[k], (eigenvalues.array() < used / (20 * n)).count());
       ASSERT_LE(block.repaired[k], (eigenvalues.array() < used * n).count());
       if (shape.nrhs > 0) {

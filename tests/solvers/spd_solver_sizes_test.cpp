@@ -48,8 +48,8 @@ struct Mixed {
         together.b[system * together.shape.rhs_size() + i * one.shape.nrhs + c] = one.b[i * one.shape.nrhs + c];
     }
   }
-  /// Returns the results of system k in `together`, as a copy of its block in `alone`. Expects that x is 0 beyond the
-  /// size.
+  /// Returns a copy of block k of `alone`, with the results that system k has in `together`. Expects that x is 0 beyond
+  /// the size of system k.
   SpdBlock<T> answer(std::int64_t k) const {
     SpdBlock<T> one = alone[static_cast<std::size_t>(k)];
     const SpdShape& shape = together.shape;

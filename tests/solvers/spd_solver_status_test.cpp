@@ -43,7 +43,7 @@ TEST_P(SpdSolverStatus, APlantedNegativePivotIsThatPivot) {
 }
 
 TEST_P(SpdSolverStatus, APivotOfExactlyZeroIsNotPositive) {
-  // A = L D L^T as before, with D_p = 0: singular, and positive semidefinite.
+  // A = L D L^T, where L is a unit lower triangle of ones, and D_p = 0. So A is singular and positive semidefinite.
   for_all_shapes({1, 0}, [this]<class T>(T, const SpdShape& shape) {
     SpdBlock<T> block;
     block.resize(shape, shape.n);
@@ -61,8 +61,8 @@ TEST_P(SpdSolverStatus, NotFiniteInputIsFoundInEveryPlaceThatCounts) {
     for (const int n : sizes_here(sizes_under_test({1, 7, 8, 17, 32, 33, 64, 128}))) {
       const SpdShape shape{n, 2, storage};
       SCOPED_TRACE(shape_name(shape));
-      // One system per place. For larger sizes, every fifth or 17th place is tested, which still covers each row and
-      // each column.
+      // One system for each element of A and b, which is not finite in that system. For larger sizes, every fifth or
+      // 17th element is tested, which still covers each row and each column.
       std::int64_t step = 1;
       if (n > 32) step = n > 64 ? 17 : 5;
       const std::int64_t matrix_size = shape.matrix_size(),
@@ -109,7 +109,7 @@ TEST_P(SpdSolverStatus, AsymmetryIsRefusedAtEveryPlaceHoweverLittleIsAsked) {
     const SpdShape shape{n, 1, Storage::dense};
     SCOPED_TRACE(shape_name(shape));
     const auto check = [&]<class T>(T) {
-      // One system per place, except on the diagonal.
+      // One system for each element of A. The element is wrong unless it is on the diagonal.
       const std::int64_t systems = shape.matrix_size();
       const SpdBlock<T> clean = [&] {
         SpdBlock<T> block = repeated(generated_block<T>(SpdFamily::random, shape, 17, 10), systems);
@@ -137,7 +137,7 @@ TEST_P(SpdSolverStatus, AsymmetryIsRefusedAtEveryPlaceHoweverLittleIsAsked) {
 TEST_P(SpdSolverStatus, AsymmetryWithinRoundingIsSolvedAndBeyondItRefused) {
   for_all_shapes({1, 0}, [this]<class T>(T, const SpdShape& shape) {
     const int n = shape.n;
-    if (n == 1 || shape.storage != Storage::dense) return;  // no pair of elements
+    if (n == 1 || shape.storage != Storage::dense) return;  // no two elements that could differ
     {
       // Powers of two scale the matrices, and the allowance must scale with them.
       for (const int exponent : {0, -50, 60}) {
@@ -230,7 +230,8 @@ TEST_P(SpdSolverStatus, ASolutionThatOverflowsSaysSo) {
   });
 }
 
-// A = L D L^T with d = p, s and l_10 = p^-1/2: only the first element of A^-1, 1 / p + 1 / (p s), leaves the range.
+/// The last two rows of A have pivots d_0 = 2^p and d_1 = 2^s, and the factor l_10 = d_0^-1/2. Only one element of
+/// A^-1, 1 / d_0 + 1 / (d_0 d_1), leaves the range.
 TEST_P(SpdSolverStatus, AnInverseThatOverflowsSaysSo) {
   for_all_shapes({0}, [this]<class T>(T, const SpdShape& shape) {
     const int n = shape.n, p = sizeof(T) == 4 ? -110 : -1000, s = sizeof(T) == 4 ? -20 : -40;

@@ -92,7 +92,7 @@ TEST(Ldlt, EveryInstructionSetAndMethodSolvesEveryShape) {
           const SpdShape shape{n, nrhs, storage};
           const auto check = [&]<class T>(T) {
             SpdBlock<T> block = generated_block<T>(SpdFamily::random_log_uniform, shape, 21);
-            element(block, 20, 0, 0) = 0;  // one failure in the incomplete group
+            element(block, 20, 0, 0) = 0;  // system 20 fails; it is in the last, incomplete group of lanes
             solve(solver, block);
             EXPECT_EQ(block.info[20], 1);
             for (std::int64_t k = 0; k < 20; ++k) {
@@ -153,8 +153,8 @@ TEST(Ldlt, ClosedFormsOfTheNumbersAboutA) {
 }
 
 TEST(Ldlt, ARepairedPivotIsTheFloor) {
-  // A = L D L^T, where L has ones, so A_ij is the number of k <= min(i,j) with D_k = 1. The pivot D_p = 0 is found as
-  // exactly 0 and replaced by floor * a_pp. The determinant is then floor * a_pp.
+  // A = L D L^T, where L has ones, so A_ij is the number of k <= min(i,j) with D_k = 1. The elimination finds exactly 0
+  // for the pivot D_p = 0, and replaces it by floor * a_pp. The determinant is then floor * a_pp.
   constexpr double floor = 0x1p-10;
   for_all_solvers(
       [](SpdSolver& solver) {
@@ -242,9 +242,9 @@ TEST(Ldlt, WhatIsNotAskedForIsNotWrittenAndStridesLeaveGapsAlone) {
 }
 
 TEST(Ldlt, TheUpperTriangleDecidesOnlyWhereItIsCompared) {
-  // One element above the diagonal differs from its mirror image in three ways: in its last bit, by much, or by being
-  // not finite. With the last bit, the system is solved by the lower triangle. Every place is tested, so every vector
-  // and tail of the comparison is reached.
+  // In each system one element above the diagonal differs from its mirror image: in its last bit, by 0.5, or because it
+  // is NaN. If only the last bit differs, the lower triangle decides. Every element is tested, so every vector and tail
+  // of the comparison is reached.
   for (const LdltKernels& kernels : usable_ldlt_kernels()) {
     const auto solver = make_cpu_spd_solver(1, kernels, {});
     for (const int n : {2, 3, 5, 8, 11, 18}) {
@@ -304,8 +304,8 @@ TEST(Ldlt, NeitherLaneNorNeighbourDecidesABit) {
 }
 
 TEST(Ldlt, APowerOfTwoTimesAChangesNoBitOfTheAnswer) {
-  // Only exponents change: residuals are as exact for large and small A as for A near 1. With the last exponent, a
-  // kernel scales A, and the other systems in its lanes, before the elimination.
+  // Only exponents change, so residuals are as exact for large and small A as for A near 1. With the last exponent, a
+  // kernel scales A before the elimination, together with the systems in the neighbouring lanes.
   for_all_solvers([](SpdSolver& solver) {
     for (const int n : {8, 13, 32})
       for (const int nrhs : {0, 1, 3}) {
@@ -387,8 +387,8 @@ TEST(Ldlt, WhatTheCompilerKnowsOfAShapeDecidesNoBit) {
 }
 
 TEST(Ldlt, TheLayoutDecidesNoBit) {
-  // The layout decides from where norms and residuals take A: during loading, from a copy, or from the caller's memory.
-  // The bits must be the same.
+  // Depending on the layout, a kernel computes norms and residuals while it loads A, from a copy of A, or from the
+  // caller's memory. The bits must be the same.
   for_all_solvers([](SpdSolver& solver) {
     for (const int n : {7, 8, 12, 16, 32, 40})
       for (const int nrhs : {0, 1, 3})

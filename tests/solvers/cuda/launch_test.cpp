@@ -104,7 +104,7 @@ TEST_F(SpdLaunch, RefusesAWorkspaceThatIsNotThereOrNotAligned) {
 }
 
 TEST_F(SpdLaunch, RefusesSizesThatNoKernelKnows) {
-  const std::array<std::int32_t, 1> sizes{};  // the sizes are not read
+  const std::array<std::int32_t, 1> sizes{};  // not read, because the launch is refused
   batch_.shape.nrhs = 0;
   batch_.sizes = sizes.data();
   EXPECT_EQ(launch(), cudaErrorNotSupported);
@@ -130,7 +130,7 @@ class OnDevice {
   template <class Values>
   void upload(const Values& from) {
     check(cudaMemcpy(data_, from.data(), count_ * sizeof(V), cudaMemcpyHostToDevice));
-    check(cudaDeviceSynchronize());  // a small copy may end after the call, and streams do not wait for it
+    check(cudaDeviceSynchronize());  // cudaMemcpy may return before a small copy ends, and streams do not wait for it
   }
   template <class Values>
   void download(Values& to) const {
@@ -158,7 +158,7 @@ class DeviceBlock {
         log_determinant_(like.info.size()),
         info_(2 * like.info.size()),
         workspace_(spd_workspace_bytes<T>(shape_, count_, options)) {
-    // A new workspace may contain anything.
+    // Kernels must not rely on the contents of a new workspace.
     check(cudaMemset(workspace_.data(), 0x01, spd_workspace_bytes<T>(shape_, count_, options)));
     upload(like);
   }

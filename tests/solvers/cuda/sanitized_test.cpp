@@ -122,7 +122,7 @@ class DeviceCopy {
   template <class Values>
   DeviceCopy(const Values& from, std::size_t offset) : DeviceCopy(from.size(), offset) {
     check(cudaMemcpy(data_, from.data(), count_ * sizeof(V), cudaMemcpyHostToDevice));
-    check(cudaDeviceSynchronize());  // a small copy may end after the call, and streams do not wait for it
+    check(cudaDeviceSynchronize());  // cudaMemcpy may return before a small copy ends, and streams do not wait for it
   }
   [[nodiscard]] V* data() const { return data_; }
   template <class Values>
@@ -136,8 +136,9 @@ class DeviceCopy {
   V* data_;
 };
 
-/// Which numbers a call asks for, and whether its arrays begin at multiples of 16 bytes.
+/// Numbers that a call computes besides x.
 enum class Numbers { none, backward_error, all };
+/// Whether the arrays of a call begin at multiples of 16 bytes.
 enum class Place { aligned, not_aligned };
 
 std::size_t offset_of(Place place) { return place == Place::aligned ? 0 : 1; }
@@ -206,7 +207,8 @@ void expect_solved_by_factors(const SpdBlock<T>& block, std::int64_t k) {
     EXPECT_LE(error, 1) << "system " << k;
 }
 
-/// Special systems in a batch. Not every call can solve them.
+/// Special systems in a batch. Only a pivot floor solves the singular ones, and Gauss-Jordan elimination is inaccurate
+/// for ill-conditioned ones.
 enum class Odd { none, ill_conditioned, singular };
 
 /// Returns enough systems for the tasks of several warps; the last task has fewer systems. A task has up to 32 systems
@@ -277,8 +279,8 @@ class Sanitized : public ::testing::TestWithParam<int> {
       check(double{}, shape);
     }
   }
-  /// Solves systems and asks for all numbers; the referee must find them right. If fewer numbers are asked for, or
-  /// arrays are not aligned, the bits must be the same.
+  /// Solves systems with all numbers, and expects that the referee agrees with them. Then solves the systems with fewer
+  /// numbers, and with arrays that are not aligned, and expects the same bits.
   static void expect_solved(int nrhs, const SpdOptions& options, Odd odd, bool determinant_only = false,
                             bool sizes_differ = false) {
     for_all(nrhs, determinant_only, [&]<class T>(T, const SpdShape& shape) {
@@ -407,7 +409,7 @@ TEST(SanitizedRepair, InTheWorkspace) {
 constexpr int copied_rows = 5, copied_columns = 3;
 constexpr std::int64_t copied_systems = 141;
 
-/// Gathers right-hand sides, and scatters them like solutions.
+/// Gathers right-hand sides into canonical order, scatters them like solutions, and expects the same numbers.
 template <class T>
 void expect_there_and_back(const char* layout, const std::function<MatrixArray<const T>(const T*)>& theirs_at,
                            const std::function<MatrixArray<T>(T*)>& again_at) {

@@ -1,6 +1,6 @@
 // Verdicts about many systems at once, with the lanes of every instruction set of this machine. A right answer is
 // accepted and a wrong answer is rejected, whatever lies in the neighbouring lanes. The errors follow the formulas of
-// solvers/spd_referee.hpp, on both sides of the limit at which the referee takes a closer look.
+// solvers/spd_referee.hpp, on both sides of the limit beyond which RefereeSystem must judge a system.
 //
 // One file, because all tests are about the verdicts of the same lanes.
 #include "solvers/reference/lanes.hpp"
@@ -56,7 +56,7 @@ void for_each_lane(const SpdBlock<T>& block, Check check) {
     std::vector<LaneJudgement> judgements(count);
     judge({block.shape, block.a.data(), block.b.data(), block.x.data()}, systems, judgements.data());
     for (const LaneJudgement& found : judgements) {
-      EXPECT_TRUE(found.is_certain);  // no closer look is needed
+      EXPECT_TRUE(found.is_certain);  // there is a judgement
       check(found.judgement);
     }
   }
@@ -83,7 +83,7 @@ SpdBlock<T> integers(int n, std::int64_t count, Storage storage = Storage::dense
   return block;
 }
 
-/// Returns systems as a backend has solved them.
+/// Returns systems that the cpu backend has solved.
 template <class T>
 SpdBlock<T> solved(SpdFamily family, const SpdShape& shape, std::int64_t count) {
   SpdBlock<T> block = generated_block<T>(family, shape, count);
@@ -205,7 +205,7 @@ TYPED_TEST(SpdLanes, NumbersAreWrongByAsMuchAsTheyAreOff) {
   using T = TypeParam;
   constexpr double u = unit_roundoff<T>;
   const std::vector<double> shares{0, -0.1, 0.2, -0.3, 0.45, -0.55, 0.7, -0.8, 1.2, -2, 1e4};
-  constexpr double own = std::is_same_v<T, float> ? 0.04 : 0.15;  // roundings of T and of the referee
+  constexpr double own = std::is_same_v<T, float> ? 0.04 : 0.15;  // effect of roundings in T and in the referee
   const auto count = static_cast<std::int64_t>(shares.size());
   const auto expect = [&](const SpdBlock<T>& block, const char* what, bool may_be_more = false) {
     for_all_lanes(block, [&](const std::vector<double>& errors) {
@@ -220,9 +220,9 @@ TYPED_TEST(SpdLanes, NumbersAreWrongByAsMuchAsTheyAreOff) {
     const double rcond = static_cast<double>(block.rcond[0]);
     for (std::int64_t k = 0; k < count; ++k)
       block.rcond[k] = static_cast<T>(rcond + shares[k] * u * (30 * (1 + rcond) + n * rcond));
-    // A backend may estimate rcond of larger systems, so larger values are accepted.
+    // A backend may estimate rcond of larger systems, so values that are too large are accepted for them.
     expect(block, "rcond", n > spd_rcond_is_exact_up_to);
-    // diag(1, 2, ..., n) has pivots that move by 30 u of themselves.
+    // A = diag(1, 2, ..., n). The bound of its smallest pivot, 1, is 30 u.
     block = integers<T>(n, count);
     for (std::int64_t k = 0; k < count; ++k) {
       for (int i = 0; i < n; ++i)

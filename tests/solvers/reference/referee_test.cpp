@@ -88,7 +88,7 @@ TYPED_TEST(SpdReferee, RatiosFollowTheirFormulas) {
 
 TYPED_TEST(SpdReferee, ItsSentenceSaysWhereItsVerdictTurns) {
   using T = TypeParam;
-  SpdBlock<T> block;  // the system of the test above: the forward ratio is 64, and the other ratios are smaller
+  SpdBlock<T> block;  // the system of RatiosFollowTheirFormulas: forward ratio 64, and smaller other ratios
   block.resize({4, 1, Storage::dense}, 1);
   block.a = {2, 0, 0, 0, 0, 2, 0, 0, 0, 0, 2, 0, 0, 0, 0, 2};
   block.b = {2, 2, 2, 2};
@@ -133,7 +133,7 @@ TYPED_TEST(SpdReferee, RefusesWrongInverses) {
   using T = TypeParam;
   const auto right = [this] {
     this->make(4, 0);
-    this->x_.assign(16, T(-1) / 32);  // (I - J/8) / 4
+    this->x_.assign(16, T(-1) / 32);  // A^-1 = (I - J/8) / 4
     for (int i = 0; i < 4; ++i) this->x_[5 * i] += T(1) / 4;
   };
   right();
@@ -309,7 +309,7 @@ TYPED_TEST(SpdReferee, TheTruthIsAcceptedWhereItsOwnSolutionIsNot) {
 }
 
 TYPED_TEST(SpdReferee, NumbersFarFromOneAreRight) {
-  // A = diag(s, s^-1 / 4) with a large power of two s: exact, and neither product nor quotient leaves the range.
+  // A = diag(s, 1 / s) with a large power of two s, so det A is 1. In float64, rcond = s^-2 underflows to 0.
   using T = TypeParam;
   const int e = std::numeric_limits<T>::max_exponent - 10;
   const std::vector<T> a{std::ldexp(T(1), e), 0, 0, std::ldexp(T(1), -e)};
@@ -402,7 +402,7 @@ TYPED_TEST(SpdReferee, RepairsWhatLiesBelowTheFloor) {
   EXPECT_EQ(judge_spd_solution(shape, a.data(), b.data(), x.data(), 0).info, 2);
   judgement = judge_spd_solution(shape, a.data(), b.data(), x.data(), 0, f / 2);
   EXPECT_GT(judgement.forward_ratio, spd_ratio_limit);
-  // With a smaller floor, x still answers a nearby matrix, but not within what that floor allows.
+  // The floor f / 2 allows the nearby matrix that x solves. The floor f / 16 does not.
   EXPECT_EQ(judgement.residual_ratio, 0);
   judgement = judge_spd_solution(shape, a.data(), b.data(), x.data(), 0, f / 16);
   EXPECT_GT(judgement.residual_ratio, spd_ratio_limit);

@@ -25,7 +25,7 @@ void for_each_request(Visit&& visit) {
             for (const Asked asked : {Asked::x, Asked::error, Asked::pivots, Asked::everything})
               for (const bool has_sizes : {false, true})
                 for (const std::int64_t count : {1, 2, 4, 7, 8, 1000}) {
-                  // Rows can lie in pieces only if they have a whole number of pieces.
+                  // All rows are aligned to pieces of 16 bytes only if a row is a whole number of pieces.
                   const bool whole = n % (type == ScalarType::float32 ? 4 : 2) == 0;
                   if (arrival == Arrival::pieces && storage != Storage::packed_lower && !whole) continue;
                   visit(SolveRequest{type, n, nrhs, storage, arrival, asked, has_sizes, count});
