@@ -10,10 +10,11 @@ numbers lie between 350 and 500.
 /potential/water: the charges of water_cluster.pqr on a lattice of 48 x 48 x 48 points, in volt. The points are 0.35
 angstrom apart, and the lattice is centred on the cluster.
 
-/pair_energy/water: the same charges. It asks for the energy between the first ten molecules and the others, in kcal/mol.
+/pair_energy/water: the same charges. It asks for the energy between the first ten molecules and the last ten, in
+kcal/mol.
 
 /correlation/array: 16 antennas in a row, 32 channels of 64 samples, int8. Each antenna has its own noise. Two sources of
-noise reach each antenna 0.02 and 0.11 of a channel's turn later than the antenna before it.
+noise reach each antenna later than the antenna before it. The delays are 0.02 and 0.11, divided by the channel width.
 
 Needs numpy and h5py. Usage: make_demo.py [OUTPUT]; the seed is fixed.
 """

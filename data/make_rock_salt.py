@@ -3,9 +3,9 @@
 
 Sodium (+1) and chloride (-1) alternate on a cubic lattice. Neighbours are 2.8201 angstrom apart (rock salt at room
 temperature), and the ion at the origin is Na. A cell of the crystal holds 1/2 of an ion in a face, 1/4 in an edge and
-1/8 in a corner. These are their weights (H. M. Evjen, Phys. Rev. 39, 675 (1932)). So the cube is neutral. The other ions
-give a potential of -1.74772 e / 2.8201 angstrom = -8.924 V at the centre. In the infinite crystal the factor is -1.74756
-(Madelung's constant), which differs by less than 1e-4. The radii are Shannon's for six neighbours.
+1/8 in a corner. The charges have these weights (H. M. Evjen, Phys. Rev. 39, 675 (1932)). So the cube is neutral. The
+other ions give a potential of -1.74772 e / 2.8201 angstrom = -8.924 V at the centre. In the infinite crystal the factor
+is -1.74756 (Madelung's constant), which differs by less than 1e-4. The radii are Shannon's for six neighbours.
 
 Usage: make_rock_salt.py [OUTPUT]; the output is the same every time.
 """

@@ -9,8 +9,9 @@
 #   the static one. It is also built if there are tests.
 # - The target is smallbatch::<room>, in this build and for find_package(). The pkg-config file is smallbatch-<room>.pc.
 #
-# ROOMS: rooms that this one uses. The caller has linked smallbatch_<other> of them, PUBLIC (PRIVATE with FOR_C).
-# LIBRARIES: further libraries that the shared library links. The static library names them itself.
+# ROOMS: rooms that this one uses. The caller must link smallbatch_<room> of each to the static library: PUBLIC, or
+#   PRIVATE with FOR_C.
+# LIBRARIES: further libraries that the shared library links. The caller links them to the static library itself.
 # PKG_CONFIG_...: libraries that the static library needs, by their names for -l and for pkg-config.
 # FOR_C: for users without C++. Headers are <file>, the library is libsmallbatch, and the package is smallbatch.
 #
@@ -79,8 +80,8 @@ function(smallbatch_library room)
   file(RELATIVE_PATH prefix /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
   string(REGEX REPLACE "/$" "" prefix ${prefix})
 
-  # The chosen kind is installed. The other kind is installed only if its component is asked for. If both are installed,
-  # the pkg-config file of the shared library remains.
+  # The chosen kind is installed. The other kind is installed only by `cmake --install --component`. If both are
+  # installed, the pkg-config file of the shared library remains.
   foreach(kind static shared)
     set(unless_asked EXCLUDE_FROM_ALL)
     if(kind STREQUAL chosen)
