@@ -27,7 +27,7 @@ smallbatch_status status_of(ErrorKind kind) {
     case ErrorKind::out_of_memory:
       return SMALLBATCH_OUT_OF_MEMORY;
     case ErrorKind::device_lost:
-    case ErrorKind::internal:  // only CUDA's errors have this kind
+    case ErrorKind::internal:  // only failed CUDA calls have this kind
       return SMALLBATCH_DEVICE_ERROR;
     default:
       return SMALLBATCH_INVALID_ARGUMENT;

@@ -35,7 +35,7 @@ class Sentence {
 /// Sentence of the calling thread's last failed call without a handle.
 Sentence& sentence_without_handle() noexcept;
 
-/// Returns the status of the exception that is being handled, and keeps its message.
+/// Returns the status of the exception that is being handled, and stores its message in `sentence`.
 smallbatch_status status_of_exception(Sentence& sentence) noexcept;
 
 /// Contents of a handle: a backend, a stream, and plans for host arrays. Each plan is made when it is first needed.
@@ -44,7 +44,7 @@ class Context {
   explicit Context(const Backend& which) : backend(which) {}
 
   SpdSolver& solver(const SpdOptions& options);
-  SpdSolver& solver();  ///< the existing solver with whatever options, because options do not affect factors
+  SpdSolver& solver();  ///< the existing solver, with any options: they do not affect factors
   Potential& potential();
   PairEnergy& pair_energy();
   Correlator& correlator();
@@ -72,7 +72,7 @@ struct smallbatch_context final : smallbatch::Context {
 
 namespace smallbatch {
 
-/// Calls body(context) and returns the status of the call. If body throws, keeps the sentence in the handle.
+/// Calls body(context) and returns the status of the call. If body throws, stores the message in the handle.
 template <class Body>
 smallbatch_status answer(smallbatch_handle handle, const Body& body) noexcept {
   if (handle == nullptr) {
@@ -87,7 +87,7 @@ smallbatch_status answer(smallbatch_handle handle, const Body& body) noexcept {
   }
 }
 
-/// Calls body() for a call without a handle and returns the status. If body throws, keeps the sentence for the thread.
+/// Calls body() for a call without a handle and returns the status. If body throws, stores the message for the thread.
 template <class Body>
 smallbatch_status answer(const Body& body) noexcept {
   try {
@@ -125,7 +125,7 @@ inline void check_present(const char* name, const void* pointer, std::int64_t co
 inline void check_count(const char* name, std::int64_t count) {
   if (count < 0) refuse(std::string(name) + " is " + std::to_string(count), "it is a count", "Give 0 or more.");
 }
-/// Checks that an array with these factors of its size can lie in memory.
+/// Checks that the size of an array, the product of `factors`, is at most 2^57. Sizes in bytes then do not overflow.
 inline void check_size(const char* name, std::initializer_list<std::int64_t> factors) {
   std::int64_t most = std::numeric_limits<std::int64_t>::max() / 64;
   for (const std::int64_t factor : factors)
@@ -135,7 +135,8 @@ inline void check_size(const char* name, std::initializer_list<std::int64_t> fac
            "Give smaller sizes.");
 }
 
-/// Whether the arrays of a call lie on the device.
+/// Returns whether the arrays of a call lie on the device. Throws Error (usage) if they do and the handle has no
+/// device.
 bool is_on_device(const Context& context, const smallbatch_memory& memory);
 /// Calls visit(T()), where T is the type of the numbers.
 template <class Visit>

@@ -36,9 +36,9 @@ class Pieces {
   std::size_t bytes_ = 0;
 };
 
-/// Throws as check() does, except for cudaErrorInvalidValue. Launches return this error for arguments that the checks
-/// of single members cannot find. CUDA returns it for arguments that it does not accept. The thrown error then has
-/// `problem` and `remedy`.
+/// Throws as check() does, except for cudaErrorInvalidValue. The launch functions return this error for arguments that
+/// the checks of single members cannot find. CUDA returns it for launches that it does not accept. For this error, the
+/// exception has `problem` and `remedy`.
 void check_launch(cudaError_t status, const std::string& problem = "the call is too large for a launch",
                   const std::string& remedy = "Pass fewer problems per call.") {
   if (status != cudaErrorInvalidValue) return check(status);
@@ -78,7 +78,8 @@ struct DeviceSystems {
     }
     if (reads_b(call.operation)) {
       const auto there = canonical_spd_rhs(call.n, call.nrhs, call.count, call.b);
-      // launch_spd_solve() reads b while x is written, and launch_spd_solve_factored() does not.
+      // launch_spd_solve() reads b while it writes x, so b is copied if x is b. launch_spd_solve_factored() needs no
+      // copy.
       if (there && !(call.is_in_place && call.operation == SystemsOperation::solve)) {
         batch.b = there->data;
         batch.b_stride = there->stride;

@@ -7,7 +7,7 @@
 
 namespace smallbatch {
 
-/// Contents of the struct of charges. Null offsets mean the same number of charges for each problem.
+/// Members of smallbatch_charges. A null `offset` means that all problems have the same number of charges.
 struct ChargesCall {
   std::int64_t count = 0, charge_count = 0;
   const std::int64_t* offset = nullptr;

@@ -71,15 +71,15 @@ typedef enum smallbatch_status {
   SMALLBATCH_INTERNAL_ERROR = 5    /**< a bug */
 } smallbatch_status;
 
-/** A few words for a status, "invalid argument"; never NULL. */
+/** Returns a few words for a status, such as "invalid argument"; never NULL. */
 const char* smallbatch_status_text(smallbatch_status status);
 
-/** The version of the library, "0.2.0". */
+/** Returns the version of the library, such as "0.2.0". */
 const char* smallbatch_version(void);
 
 /* ---- handles ---- */
 
-/** Where calls run, on which device and stream, and what they need besides their arrays. */
+/** The backend, device and stream of calls, and the memory that they need besides their arrays. */
 typedef struct smallbatch_context* smallbatch_handle;
 
 /** Implementation that computes. All give the same statuses for the same input, unless a pivot is 0 up to rounding. */
@@ -170,7 +170,7 @@ enum {
  *  Initialise the struct with smallbatch_systems_init. */
 typedef struct smallbatch_systems {
   smallbatch_type type;       /**< of a, b and x, and of the results that are void* below */
-  smallbatch_memory memory;   /**< place of all arrays of the call, its results included */
+  smallbatch_memory memory;   /**< where all arrays of the call lie, results included */
   int64_t n;                  /**< unknowns per system, 1 to SMALLBATCH_MAX_SYSTEM_SIZE */
   int64_t nrhs;               /**< right-hand sides per system, 1 to 16777215; ignored if none are needed */
   int64_t count;              /**< systems; 0 does nothing */
@@ -180,15 +180,15 @@ typedef struct smallbatch_systems {
   const void* a;              /**< the first matrix */
   const void* const* a_array; /**< alternatively (count), a pointer to each matrix, in `memory`; `a` is then NULL */
   int64_t lda;                /**< leading dimension of a, at least n; 0: n. Ignored for packed storage */
-  int64_t a_stride;           /**< from one matrix to the next, in numbers, or SMALLBATCH_TIGHT; 0: one for all */
+  int64_t a_stride;           /**< numbers from one matrix to the next, or SMALLBATCH_TIGHT; 0: one for all systems */
 
   const void* b;              /**< right-hand sides of the first system */
-  const void* const* b_array; /**< alternatively (count), a pointer to those of each system; `b` is then NULL */
+  const void* const* b_array; /**< alternatively (count), a pointer to each system's b; `b` is then NULL */
   int64_t ldb;                /**< leading dimension of b: at least nrhs by rows, n by columns; 0: exactly that */
-  int64_t b_stride;           /**< from one system to the next, in numbers, or SMALLBATCH_TIGHT; 0: one set for all */
+  int64_t b_stride;           /**< numbers from one system to the next, or SMALLBATCH_TIGHT; 0: one b for all systems */
 
   const int32_t* sizes; /**< (count), each from 0 to n; NULL: all are n. For system k only the first sizes[k] rows
-                             and columns of A, and rows of b, count; they keep their places among n. Elements beyond
+                             and columns of A, and rows of b, count; the layout stays that of n rows. Elements beyond
                              may have any value, but must be readable memory. Elements of x beyond are set to 0.
                              NULL in smallbatch_factor and smallbatch_solve_factored */
 } smallbatch_systems;
@@ -215,7 +215,7 @@ typedef struct smallbatch_solutions {
   void* x;              /**< solutions of the first system: (n, nrhs) in the order of b; or the inverse, (n, n), both
                              triangles. May be b, with the same leading dimension and stride. Otherwise x must not
                              overlap b or a; not every overlap is detected */
-  void* const* x_array; /**< alternatively (count), a pointer to those of each system; `x` is then NULL. May be
+  void* const* x_array; /**< alternatively (count), a pointer to each system's x; `x` is then NULL. May be
                              b_array */
   int64_t ldx;          /**< leading dimension of x: at least nrhs (inverse: n) by rows, n by columns; 0: exactly
                              that */
@@ -229,8 +229,8 @@ typedef struct smallbatch_solutions {
   void* smallest_pivot;    /**< (count) of `type`: the smallest d_k of A = L D L^T; NULL: not wanted */
   double* log_determinant; /**< (count): ln det A; NULL: not wanted */
   int32_t* repaired;       /**< (count): number of pivots that options' pivot_floor raised; NULL: not wanted */
-  void* perturbation;      /**< (count) of `type`: max_k e_k / a_kk, where raised pivots make A + diag(e) of A; NULL:
-                                not wanted */
+  void* perturbation;      /**< (count) of `type`: max_k e_k / a_kk, where raising pivots changed A to A + diag(e);
+                                NULL: not wanted */
 } smallbatch_solutions;
 
 /** Sets every member: tight, and no results wanted yet. */
@@ -289,8 +289,8 @@ smallbatch_status smallbatch_log_determinant_workspace(smallbatch_handle handle,
 typedef struct smallbatch_factors {
   void* factor;            /**< (count, n(n+1)/2) of the systems' type, by rows: d_0, l_10, d_1, l_20, l_21, d_2, ...
                                 Each d_k takes the place of the diagonal of L, which is 1 */
-  int64_t stride;          /**< from one factor to the next, in numbers, or SMALLBATCH_TIGHT; 0, only to solve: one
-                                for all systems */
+  int64_t stride;          /**< from one factor to the next, in numbers, or SMALLBATCH_TIGHT. smallbatch_solve_factored
+                                also takes 0: one factor for all systems */
   int32_t* info;           /**< (count, or 1 if the stride is 0): status of each A as in smallbatch_solutions; -4 and -5
                                 if a factor leaves the range of the type. In smallbatch_solve_factored, the solutions'
                                 info must be another array */
@@ -328,7 +328,7 @@ smallbatch_status smallbatch_solve_factored_workspace(smallbatch_handle handle, 
  *  in angstrom. Fields are then per that unit. However, distances below 1e-6 of the unit count as 0, except from
  *  lattice points (smallbatch_singular). In metres, all distances within molecules would count as 0. */
 typedef struct smallbatch_charges {
-  smallbatch_memory memory; /**< place of all arrays of the call, its results included */
+  smallbatch_memory memory; /**< where all arrays of the call lie, results included */
   int64_t count;            /**< problems; 0 does nothing */
   int64_t charge_count;     /**< charges of all problems together */
   const int64_t* offset;  /**< (count + 1), from 0 to charge_count: problem p has charges offset[p] to offset[p+1] - 1.
@@ -341,7 +341,7 @@ typedef struct smallbatch_charges {
   const int8_t* group;       /**< (charge_count): 1 or 2 for the groups of an interaction energy or of pairs; another
                                   number: neither group. NULL: no groups */
   const double* width;       /**< (charge_count), angstrom: the standard deviation of each Gaussian charge's density;
-                                  0: a point. Excludes softening and screening. NULL: all are points */
+                                  0: a point. No softening or screening is possible with widths. NULL: all are points */
 } smallbatch_charges;
 
 /** Sets every member: no offsets, no groups, no widths, and no arrays yet. */
@@ -384,9 +384,9 @@ void smallbatch_at_charges_init(smallbatch_targets* targets);
 /** Values at a target that holds a charge, and of a pair of charges on one place. Distances below 1e-6 angstrom count
  *  as one place. For lattice points this limit is 1e-6 of the smallest spacing. */
 typedef enum smallbatch_singular {
-  SMALLBATCH_INFINITE = 0, /**< V: an infinity with the sign of the net charge there, or 0 if that is 0. E: NaN, or 0
-                                if the net charge is 0. A pair: an infinity with the sign of f q_i q_j; an energy
-                                with infinities of both signs is NaN */
+  SMALLBATCH_INFINITE = 0, /**< V: an infinity with the sign of the net charge there. E: NaN. If the net charge is 0,
+                                V and E are the sums over all other charges. A pair: an infinity with the sign of
+                                f q_i q_j; an energy with infinities of both signs is NaN */
   SMALLBATCH_SKIP = 1      /**< V and E: the sums over all other charges. A pair: left out */
 } smallbatch_singular;
 
@@ -395,7 +395,7 @@ typedef enum smallbatch_singular {
  *
  *       V(p) = f sum_i q_i g(|p - s_i|),   E(p) = -grad V(p),   g(r) = 1/rho,   rho^2 = r^2 + softening^2
  *
- *  A cut-off multiplies g by (1 - r^2/cutoff^2)^2, and by 0 beyond it. A screening length multiplies g by
+ *  A cut-off multiplies g by (1 - r^2/cutoff^2)^2, and by 0 beyond the cut-off. A screening length multiplies g by
  *  exp(-rho/screening_length). For a charge with width w > 0, g is erf(r/(sqrt(2) w))/r. For a pair, w^2 = w_i^2 +
  *  w_j^2; a pair with w > 0 is never singular. */
 typedef struct smallbatch_potential_options {
@@ -469,7 +469,7 @@ smallbatch_status smallbatch_potential_workspace(smallbatch_handle handle, const
  *
  *  smallbatch_describe_pair_energy_info() returns a sentence for each status. */
 typedef struct smallbatch_pair_energies {
-  smallbatch_type precision; /**< of each pair; totals are in double precision */
+  smallbatch_type precision; /**< in which each pair is computed; totals are in double precision */
   double* energy;            /**< (count), in the unit of V times e; always wanted */
   int32_t* info;             /**< (count), always wanted */
   double* energy_per_charge; /**< (charge_count): half the energy of each charge's pairs; NULL: not wanted */
@@ -511,7 +511,7 @@ smallbatch_sum_type smallbatch_sum_type_of(smallbatch_sample_type samples, int64
 
 /** Signals of many inputs. Initialise the struct with smallbatch_signals_init. */
 typedef struct smallbatch_signals {
-  smallbatch_memory memory;    /**< place of all arrays of the call, its results included */
+  smallbatch_memory memory;    /**< where all arrays of the call lie, results included */
   smallbatch_sample_type type; /**< of each sample */
   int64_t channels;            /**< frequency channels, correlated separately; 0 does nothing */
   int64_t times;               /**< samples in time */
@@ -528,7 +528,7 @@ void smallbatch_signals_init(smallbatch_signals* signals, smallbatch_memory memo
 
 /** Visibilities that are wanted: V_ij = sum_t x_i(t) conj(x_j(t)) of each channel and integration. The sum is over the
  *  samples that are flagged neither for i nor for j. There are inputs (inputs + 1) / 2 baselines i >= j. Baseline (i,
- *  j) has the place i (i + 1) / 2 + j. Initialise the struct with smallbatch_visibilities_init.
+ *  j) has the index i (i + 1) / 2 + j. Initialise the struct with smallbatch_visibilities_init.
  *
  *  `info` is the status of each channel:
  *  - `0`: correlated.
@@ -538,7 +538,7 @@ void smallbatch_signals_init(smallbatch_signals* signals, smallbatch_memory memo
  *
  *  smallbatch_describe_correlation_info() returns a sentence for each status. */
 typedef struct smallbatch_visibilities {
-  smallbatch_sum_type type; /**< smallbatch_sum_type_of the samples and min(times, integrate), or INT64 instead of
+  smallbatch_sum_type type; /**< smallbatch_sum_type_of the samples and min(times, integrate); INT64 may replace
                                  INT32 */
   void* visibility;         /**< (integrations, channels, baselines), sums and not means; always wanted */
   int32_t* weight;          /**< (integrations, channels, baselines): number of samples in each sum; NULL: not wanted */

@@ -1,4 +1,5 @@
-// Systems: this file turns the caller's layouts into those of the solvers, calls them, and turns the results back.
+// Systems: this file turns the caller's layouts into those of the solvers, calls them, and copies the results to the
+// caller's layout.
 #include "c/systems.hpp"
 
 #include "c/device.hpp"
