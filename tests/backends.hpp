@@ -37,7 +37,7 @@ inline std::string backend_test_name(const ::testing::TestParamInfo<BackendKind>
 }
 
 /// Returns the instruction set that SMALLBATCH_INSTRUCTION_SET names, or the best one if the variable is not set.
-/// CMakeLists.txt runs the tests of a room without the variable, and again with the name of each other set.
+/// CMakeLists.txt runs the tests of solvers and physics without the variable, and then once for each set by name.
 inline InstructionSet instruction_set_under_test() {
   const char* const name = std::getenv("SMALLBATCH_INSTRUCTION_SET");
   if (name == nullptr) return InstructionSet::best;

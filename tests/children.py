@@ -9,7 +9,7 @@ import json
 import subprocess
 import sys
 
-# bytes: peak memory of the largest process. waits: number of waits of all threads.
+# bytes: peak memory of the largest process. waits: voluntary context switches of all threads.
 Measured = collections.namedtuple("Measured", "bytes waits")
 
 STARTER = """import json, os, sys

@@ -27,19 +27,19 @@ OTHERS = ("mpirun", "snakemake")
 NUMBER = re.compile(r"[-+]?\d[\d.,:]*(?:e[-+]?\d+)?(?: (?:thousand|million|billion|trillion))?(?: ?(?:us|ms|s|min|k?B|MB|GB)(?:/s)?\b)?")
 # A progress line. Only a slow machine prints progress.
 PROGRESS = re.compile(r"^[\d:]+ info .* % .*\n", re.M)
-# The name of an instruction set, which differs between machines.
+# Words that differ between machines: names of instruction sets, and "thread" or "threads".
 MACHINE = re.compile(r"avx\w+|baseline|\bthreads?\b")
 
 
 def shape(line):
-    """Returns the line with "#" in place of numbers and instruction sets."""
+    """Returns the line with "#" in place of numbers and of the words that MACHINE matches."""
     return re.sub(r"\s+", " ", NUMBER.sub("#", MACHINE.sub("#", line))).strip()
 
 
 def differences(expected, actual):
-    """Returns the lines of `expected` that `actual` lacks at their place, and the lines that only `actual` has.
+    """Returns the lines of `expected` that do not come next in `actual`, and the lines that only `actual` has.
 
-    A line "..." in `expected` stands for any lines.
+    A line "..." in `expected` stands for any number of lines.
     """
     lines, found, anything = [shape(line) for line in actual.splitlines()], [], False
     for line in expected.splitlines():
@@ -101,7 +101,7 @@ def shortened(printed, actual):
 
 def run_page(text, runner, report):
     """Runs a page and returns its new text. Calls report(command, expected, actual) for each output on the page."""
-    last = [None]  # output of the Python block above
+    last = [None]  # output of the last Python block, until a text block shows it
 
     def block(match):
         kind, body = match.groups()

@@ -188,7 +188,7 @@ THEMES = {
 
 
 def test_tests_mirror_the_rooms():
-    """A test lies where the tested file lies. tests/<room>/[<wing>/]<file>_test.cpp and <file>_<theme>_test.cpp test
+    """A test has the path of the tested file. tests/<room>/[<wing>/]<file>_test.cpp and <file>_<theme>_test.cpp test
     <room>/[<wing>/]<file>.*"""
     mirrored, others = 0, set()
     for path in sorted((ROOT / "tests").rglob("*_test.cpp")):

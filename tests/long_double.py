@@ -1,6 +1,6 @@
 """Factorization, inverse and residual of small dense matrices in long double (80 bits).
 
-Tests compare the product's results with these. The code is simple, and uses only NumPy.
+Tests compare the product's results with the results of these functions. The code is simple, and uses only NumPy.
 """
 
 import numpy as np

@@ -23,7 +23,8 @@ def commands_of(document):
                 yield line[2:]
 
 
-# These commands prepare the clone. They are not repeated: scripts/test runs this very test, and the PATH is set below.
+# These commands prepare the clone. The test does not run them: scripts/test runs this test, and the test sets PATH
+# itself.
 PREPARATION = ["scripts/demo", "scripts/test", 'export PATH="$PWD/build/bin:$PATH"']
 
 
