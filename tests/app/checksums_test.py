@@ -1,4 +1,5 @@
-"""Checksums cover every byte of a result file: checked with h5py and another XXH3, and by changing bytes.
+"""The checksums of a result file cover every byte. h5py and the package xxhash give the expected hashes. Changed bytes
+must be found.
 
 One file, because all tests use one result file with sets of every kind."""
 
@@ -41,8 +42,8 @@ def write_everything(path):
 
 
 def spans_of(path):
-    """Returns {dataset: (begin, bytes)} of all datasets that have bytes, by h5py. A dataset with two names is listed
-    under the name in its set."""
+    """Returns {dataset: (offset in the file, number of bytes)} of all datasets with stored bytes, as h5py reports them.
+    A dataset that /VTKHDF links to is listed under the name in its set."""
     names = {}
 
     def take(group):
@@ -61,7 +62,7 @@ def spans_of(path):
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory, smallbatch_program):
-    """The folder of p.h5 and its results r.h5. The bytes of r.h5 are `content`."""
+    """Returns a folder with the problem file p.h5 and its result file r.h5."""
     folder = tmp_path_factory.mktemp("made")
     write_everything(folder / "p.h5")
     smallbatch_program(folder)("run", "p.h5", "-o", "r.h5", "--device", "cpu")
@@ -84,7 +85,7 @@ def flip(path, place, mask=1):
 
 
 def test_hashes_are_those_of_the_datasets(results):
-    """Every dataset has its hash, and every byte of the file is in some hash."""
+    """Every dataset has a hash, and every byte of the file is covered by a hash."""
     content, spans = results.read_bytes(), spans_of(results)
     own = {name: spans.pop(name) for name in list(spans) if name.startswith("/checksums/")}
     with h5py.File(results) as file:
@@ -122,8 +123,8 @@ def test_what_was_written_is_what_is_found(smallbatch, results):
 
 
 def places_to_change(content, spans, rng, count):
-    """Returns places of bytes: one in each dataset, some in HDF5's heaps (which HDF5 gives no checksums), and `count`
-    places anywhere."""
+    """Returns (offset, mask) of bits to flip: one in each dataset, four in each heap of HDF5, and `count` anywhere in
+    the file. HDF5 gives heaps no checksum."""
     places = [begin + int(rng.integers(size)) for begin, size in spans.values()]
     for heap in re.finditer(b"GCOL", content):
         places += [heap.start() + int(k) for k in rng.integers(4096, size=4)]
@@ -157,15 +158,15 @@ def test_bytes_that_are_lost_or_added_are_named(smallbatch, results):
 
 
 def attribute_place(content, text, count=1):
-    """Returns where the first of at least `count` equal attribute texts begins."""
+    """Returns the offset of the first occurrence of `text`, which must occur at least `count` times."""
     places = [found.start() for found in re.finditer(re.escape(text), content)]
     assert len(places) >= count, text
     return places[0]
 
 
 def test_verify_names_what_was_changed(smallbatch, results):
-    """Damaged x, V, verdicts and statistics are named by place. HDF5's own header checksums reveal damaged units and
-    provenance."""
+    """`verify` names the dataset and the range of damaged x, V, verdicts and statistics. HDF5's own header checksums
+    reveal damaged units and provenance."""
     content, spans = results.read_bytes(), spans_of(results)
     for name, said in {"/solve/systems/x": r"/solve/systems/x from \[0, 0, 0\] to \[6, 4, 1\]",
                        "/potential/series/V": r"/potential/series/V from \[0, 0, 0, 0\] to \[1, 1, 2, 3\]",
@@ -217,8 +218,8 @@ def hashes_of(path):
 
 
 def test_equal_numbers_have_equal_hashes(smallbatch, tmp_path):
-    """Hashes do not depend on the way of computing. The ways are small blocks, which are written strided and out of
-    order, and merged shares."""
+    """A run, a run in small blocks and merged shares store the same hashes. Small blocks are written strided and out of
+    order."""
     rng = np.random.default_rng(5)
     with open_problem_file(tmp_path / "p.h5") as file:
         add_solve(file, batch=500, n=12)
@@ -271,7 +272,8 @@ def test_shares_that_were_added_to_are_merged_with_a_warning(smallbatch, tmp_pat
 
 
 def test_what_others_have_added_is_not_gone_through(smallbatch, results):
-    """Links that other programs added are not followed, even if they form too many loops to follow."""
+    """Commands do not follow links that other programs added. Here 40 links from the root to the root form paths
+    without end."""
     with h5py.File(results, "r+") as file:
         for k in range(40):
             file[f"round {k}"] = file["/"]
@@ -345,8 +347,8 @@ def test_what_others_make_of_results_is_of_what_was_written(smallbatch, results,
 
 
 def test_what_is_read_of_a_large_dataset_is_compared_by_the_piece(smallbatch, tmp_path):
-    """A lattice can be exported although another lattice of the dataset is damaged. This needs more than a piece of the
-    dataset between the two."""
+    """`export` refuses a lattice only if a hashed piece with bytes of the lattice is damaged. Other lattices of the
+    dataset can be exported."""
     lattices, length = 5, 60
     with open_problem_file(tmp_path / "p.h5") as file:
         add_potential(file, "grid", np.zeros((lattices, 3)), np.ones(lattices), np.arange(lattices + 1),
@@ -402,8 +404,8 @@ def test_checksums_that_make_no_sense_are_refused(smallbatch, results, spoil):
 
 
 def test_what_another_program_adds_is_told_and_no_obstacle(smallbatch, results):
-    """Another program may add to a result file. `info --check` tells of the addition and still compares the numbers.
-    Numbers that the other program compressed are left to the referee."""
+    """If another program adds an attribute, `info --check` fails, and `verify` warns and still compares all hashes. No
+    hash fits a dataset that another program compressed. `verify` accepts its numbers if the referee does."""
     with h5py.File(results, "r+") as file:
         file["solve/systems"].attrs["comment"] = "mine"
     done = smallbatch("info", "r.h5", "--check", expect=3)

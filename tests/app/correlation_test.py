@@ -34,7 +34,7 @@ def outcome(done):
 @pytest.mark.parametrize("kind", ["float32", "int8", "int4"])
 @pytest.mark.parametrize("output", ["sum", "mean"])
 def test_a_recording_of_any_cut_has_its_visibilities(smallbatch, tmp_path, device, kind, output):
-    """One integration is larger than a block, the last one is shorter, and some baselines have no sample."""
+    """An integration is larger than a block, the last integration is shorter, and some baselines have no sample."""
     rng = np.random.default_rng(3)
     signal, integrate = samples(rng, kind, (3, 50000, 5)), 21000
     flag = rng.random((3, 50000, 5)) < 0.1
@@ -81,7 +81,8 @@ def test_the_largest_integers_do_not_overflow(smallbatch, tmp_path, packed):
 
 
 def test_a_channel_with_a_number_that_is_none_is_named(smallbatch, tmp_path):
-    """A NaN or infinity in one piece of one integration gives its channel a status. A flagged sample does no harm."""
+    """A NaN in one block of an integration gives its channel status -1, and a sum that overflows gives -2. A flagged
+    infinity has no effect."""
     rng = np.random.default_rng(4)
     signal, flag = samples(rng, "float32", (5, 30000, 3)), np.zeros((5, 30000, 3), np.uint8)
     signal[1, 12345, 2] = np.nan

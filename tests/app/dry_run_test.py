@@ -37,7 +37,7 @@ def test_a_dry_run_decides_what_the_run_does(smallbatch, problems, tmp_path):
         blocks = "1 block" if plan["blocks"] == 1 else f"{plan['blocks']} blocks"
         assert f"{plan['computer']}; {blocks}" in text
         assert f"{plan['kind']}/{plan['name']}: {blocks} of at most" in done.stderr  # from -v
-    # 5000 systems of n = 32 with A, b, x and numbers, in blocks of a fifth of the memory.
+    # 5000 systems of n = 32: A, b, x and the numbers per system. A block takes a fifth of the memory.
     solve = planned["sets"][0]
     system = 4 * (32 * 32 + 2 * 32) + 6 * 4 + 8
     assert solve["blocks"] == pytest.approx(5000 * system / (2**23 / 5), abs=2)

@@ -1,14 +1,15 @@
-// A library that lets system calls fail. LD_PRELOAD loads it before all other libraries. Environment variables choose
-// the calls that fail.
+// A library that makes calls of the system and of other libraries fail. LD_PRELOAD loads it before all other libraries.
+// Environment variables choose the calls that fail.
 //
 // - FAILING_CALL: the kind of call that fails, by its name in `calls` below.
 // - FAILING_FROM: the number of the first call that fails. Calls are counted from 1 in the process and its children; 0:
 // no call fails.
 // - FAILING_COUNT: how many calls fail, beginning with the call FAILING_FROM.
 // - FAILING_ERROR: the errno of these calls. If unset, it is the usual errno of the call.
-// - FAILING_BLOCKS: if set, these calls never return. The second number in FAILING_NOTES is then the process id.
+// - FAILING_BLOCKS: if set, these calls never return. The second number in FAILING_NOTES is then the id of the process
+// that made the call.
 // - FAILING_LOSES: if set, pwrite() reports success without writing.
-// - FAILING_NOTES: a file of two 64-bit numbers: the number of calls, and the number of calls that failed.
+// - FAILING_NOTES: the path of a file with two 64-bit numbers: the number of calls, and the number of failed calls.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -106,7 +107,8 @@ Result call_or_fail(Call call, int system_error, Result failure, const char* nam
   return next<Function>(name)(arguments...);
 }
 
-/// A function of the program's allocator. It is looked up once. If the look-up asks for memory, it gets none.
+/// A function of the program's allocator, looked up at its first call. If the look-up itself allocates memory, it gets
+/// a null pointer.
 template <class... Arguments>
 struct Allocator {
   const char* name;
@@ -198,7 +200,7 @@ ssize_t recv(int socket, void* bytes, std::size_t size, int flags) {
                                                              size, flags);
 }
 
-// The calls fail for lack of memory, as zlib, libdeflate and Zstandard report it.
+// These calls fail for lack of memory. zlib then returns -4, libdeflate a null pointer, and Zstandard -64.
 int inflateInit_(void* stream, const char* version, int size) {
   return call_or_fail<int(void*, const char*, int)>(Call::inflate, ENOMEM, -4, "inflateInit_", stream, version, size);
 }

@@ -1,9 +1,9 @@
-"""System calls that fail: memory, threads, processes, reading, writing, unpacking. Either one call fails, or that call
-and all after it.
+"""Calls that fail: allocating memory, starting threads and processes, reading, writing, decompressing. Either one call
+fails, or one call and all later calls.
 
-The command then ends with a fitting, documented exit code and one sentence, or does its work. No result file is ever
-wrong. failing_calls.cpp chooses the failing call. This command tries every call, which takes hours, and prints a table
-of the exit codes:
+The command then succeeds, or ends with an exit code of RIGHT and one message. No result file is ever wrong. The library
+of failing_calls.cpp makes the calls fail. This command tries every call, which takes hours, and prints a table of the
+exit codes:
 
     pytest -s tests/app/failing_calls_test.py --failing-calls 0"""
 
@@ -49,11 +49,12 @@ DEFAULT_CALLS = 4  # tried for each kind of call and each command
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Makes problems, their results, and the results as two shares, without failing calls."""
+    """Makes the inputs of COMMANDS (problems, results, two shares) and the right output of each command. No call
+    fails."""
     path = tmp_path_factory.mktemp("failing_calls")
     rng = np.random.default_rng(4)
     with open_problem_file(path / "problems.h5") as file:
-        add_solve(file, "dense", batch=400, n=6)  # its blocks have their own pages
+        add_solve(file, "dense", batch=400, n=6)  # large enough that its blocks are allocated by mmap()
         add_solve(file, "wide", batch=3, n=12, dtype=np.float64, nrhs=2)
         a = file["solve/dense/A"][...]
         file.create_dataset("solve/packed/A", data=a, chunks=(100, 6, 6), compression="gzip", shuffle=True)
@@ -77,7 +78,7 @@ LIBRARY = Path(os.environ.get("SMALLBATCH_BUILD", "build")).resolve() / "tests" 
 
 
 def environment(place, call, first, count=1, **more):
-    """Returns the file of notes and the environment of a command in which `count` calls fail, beginning with number
+    """Returns the path of the notes, and environment variables that make `count` calls fail, beginning with number
     `first`."""
     notes = place / "notes"
     notes.write_bytes(bytes(16))
@@ -98,7 +99,8 @@ class Runs:
         self.output = folder / self.arguments[-1] if self.arguments[-2] == "-o" else None
 
     def __call__(self, first, count):
-        """Returns (exit code or -signal or None if it hung, stderr, calls, failed)."""
+        """Returns (exit code, stderr, number of calls, number of failed calls). The code is -signal after a signal, and
+        None after a timeout."""
         for path in self.folder.iterdir():
             if ".smallbatch-" in path.name or path == self.output:
                 path.unlink()
@@ -114,7 +116,7 @@ class Runs:
         return (code, errors, *calls_and_failed(notes))
 
     def wrong(self, code, errors):
-        """Returns what is wrong with the way the command ended, or nothing."""
+        """Returns what is wrong with the end of the command, or None."""
         if code is None:
             return "hangs"
         if code < 0:
@@ -145,7 +147,8 @@ class Runs:
 
 
 def numbers(file):
-    """Returns the bytes of every dataset except provenance, which has the time, and its checksum."""
+    """Returns the bytes of every dataset, except of /provenance, which has the time, and of /checksums/rest, which
+    depends on it."""
     found = {}
     file.visititems(lambda name, item: found.update({name: item[...].tobytes()})
                     if isinstance(item, h5py.Dataset) and not name.startswith(("provenance", "checksums/rest")) else None)
@@ -168,7 +171,7 @@ def test_a_failing_call_is_told_or_does_no_harm(folder, pytestconfig, command, c
         for count in (1, 1 << 40):
             code, errors, _, failed = run(number, count)
             if failed == 0:
-                continue  # threads take turns, so the number of calls varies
+                continue  # the order of threads varies, and so does the number of calls
             wrong = run.wrong(code, errors)
             exits[wrong or f"exit {code}"] += 1
             if wrong:
@@ -178,8 +181,8 @@ def test_a_failing_call_is_told_or_does_no_harm(folder, pytestconfig, command, c
 
 
 def test_a_resumed_run_that_finds_no_memory_keeps_what_is_finished(tmp_path):
-    """A resumed run lays out the file again, with the numbers of the last set at the end. If it fails meanwhile, it
-    must not shorten the file."""
+    """A resumed run writes the layout of the unfinished file again. If an allocation fails meanwhile, the run must not
+    truncate the file, because finished numbers of the last set are at its end."""
     with open_problem_file(tmp_path / "p.h5") as file:
         for number in range(150):
             add_solve(file, f"a{number:03d}", batch=1, n=2)
@@ -202,7 +205,7 @@ def test_a_resumed_run_that_finds_no_memory_keeps_what_is_finished(tmp_path):
     assert code == DONE, errors
     right = results()[0]
     finished = 0
-    for number in range(writes, 0, -10):  # until z has some blocks, but not all
+    for number in range(writes, 0, -10):  # until some blocks of z are finished, and others not
         if run(first=number)[0] == OUTPUT and left[1].exists():
             files = [path.read_bytes() for path in left]
             assert run("--resume")[0] == DONE
@@ -224,7 +227,8 @@ def test_a_resumed_run_that_finds_no_memory_keeps_what_is_finished(tmp_path):
 
 
 def headers(path):
-    """Returns what HDF5 has written: names, shapes, attributes, and the lists of axes."""
+    """Returns the contents of HDF5's headers: names, types, shapes, attributes outside /provenance, and the lists of
+    axes."""
     found = {}
 
     def take(name, item):
@@ -241,8 +245,8 @@ def headers(path):
 
 @pytest.mark.parametrize("sets, tries", [(1, 20), (400, 12)])
 def test_headers_that_the_disk_loses_are_noticed(tmp_path, sets, tries):
-    """If a write of HDF5 never reaches the disk, no result file appears. This holds even if an older header lies in
-    that place. The test does not read numbers back."""
+    """If a write of a header by HDF5 is lost, the run fails and no result file appears. This holds even if the file has
+    an older header at that offset. The test compares headers, and no numbers."""
     with open_problem_file(tmp_path / "p.h5") as file:
         for number in range(sets):
             add_solve(file, f"s{number:04d}", batch=1, n=2)
@@ -270,7 +274,8 @@ def test_headers_that_the_disk_loses_are_noticed(tmp_path, sets, tries):
 
 
 def test_no_function_of_the_allocator_is_called_past_the_reserve():
-    """The program defines all allocation functions of C and C++ itself, except those that nothing calls."""
+    """The program defines every allocation function that mimalloc defines, except those of BSD and those that return
+    sizes. Otherwise, allocations would bypass the program's memory reserve."""
     program = Path(os.environ.get("SMALLBATCH_BIN", "build/bin/smallbatch")).resolve()
 
     def defined(file):

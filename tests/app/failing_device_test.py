@@ -1,5 +1,5 @@
-"""A GPU that fails while it computes, and a GPU whose memory is taken. Both faults are real: a preloaded library causes
-them through the driver when the process writes its k-th piece of results. Needs a GPU."""
+"""A GPU that fails while it computes, and a GPU with no free memory. Both faults are real: a preloaded library causes
+them through the driver, at a chosen pwrite() of the process. Needs a GPU."""
 
 import os
 import shutil

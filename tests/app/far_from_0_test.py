@@ -132,7 +132,7 @@ def test_energies_of_pairs(smallbatch, tmp_path, unit, device):
 
 def test_what_lies_on_a_charge_in_another_unit(smallbatch, tmp_path):
     """A point and a charge at one place have different units: angstrom and nm. V is infinite there, even far from 0.
-    All coordinates are whole numbers here."""
+    All coordinates are whole numbers, so both units hold the place exactly."""
     place = np.array([[13000003.0, -4100007.0, 8700009.0]])
     with open_problem_file(tmp_path / "p.h5") as file:
         group = file.create_group("potential/far")

@@ -12,7 +12,8 @@ POSITION = np.array([[0.0, 0, 0], [1, 0, 0], [0, 2, 0]])
 
 
 def write_xarray(path, kind, fill, holds_it, name="_FillValue"):
-    """Writes three charges with xarray. The third is missing if `holds_it`: it is stored as `fill`."""
+    """Writes three charges with xarray. With `holds_it`, the third charge is missing, and xarray stores `fill` for
+    it."""
     charge = np.array([1, -1, np.nan if holds_it else 2], "f8")
     data = xarray.Dataset({"position": (("n", "axis"), POSITION.astype(kind)), "charge": (("n",), charge)})
     encoding = {"charge": {"dtype": kind, name: np.dtype(kind).type(fill)}}
@@ -67,7 +68,7 @@ def test_every_dataset_may_lack_numbers(smallbatch, tmp_path, name):
 @pytest.mark.parametrize("name, value, nothing", [("scale_factor", 0.1, 1.0), ("add_offset", 3, 0)])
 def test_packed_numbers_are_refused(smallbatch, tmp_path, name, value, nothing):
     for packing in (value, nothing):
-        with open_problem_file(tmp_path / "p.h5") as file:  # an unknown attribute here, with any value
+        with open_problem_file(tmp_path / "p.h5") as file:  # refused with any value, as an unknown attribute
             add_potential(file, position=POSITION, charge=[1, 2, 3])["charge"].attrs[name] = packing
         assert name in smallbatch("run", "p.h5", "--overwrite", "-o", "r.h5", expect=3).stderr
         with h5py.File(tmp_path / "t.h5", "w") as file:

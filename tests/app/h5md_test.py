@@ -21,7 +21,7 @@ def right(position, charge):
 
 
 def by_order(frames=range(3)):
-    """V of the frames, for particles in ORDER."""
+    """Returns V at the charges of these frames, with the particles of each frame in the order of ORDER."""
     return np.concatenate([right(POSITION[ORDER[f]], CHARGE[ORDER[f]]) for f in frames])
 
 
@@ -54,8 +54,8 @@ class Trajectory:
 
 
 def both_ways(smallbatch, tmp_path, given=()):
-    """Returns V at the charges and the offsets, after `import`. If no options are `given`, a set that names the
-    particles must give the same."""
+    """Imports and runs the trajectory. Returns V at the charges, the offsets, the steps and the messages of `import`.
+    If no options are `given`, a run of a set that names the particles must give the same results."""
     said = smallbatch("import", "t.h5md", "--targets", "charges", *given, "--overwrite", "-o", "p.h5").stderr
     paths = ["p.h5"]
     if not given:
@@ -253,7 +253,7 @@ def test_one_frame_of_charges_is_for_all(smallbatch, tmp_path):
         t.element("id", ORDER)
         t.charges(CHARGE[None], [7])
     refused(smallbatch, tmp_path, "/particles/all/charge/step", "change their places")
-    with Trajectory(tmp_path / "t.h5md") as t:  # without ids, nobody changes places
+    with Trajectory(tmp_path / "t.h5md") as t:  # without ids, every frame has the same particles in the same order
         t.positions(np.tile(POSITION, (3, 1, 1)))
         t.charges(CHARGE[None], [7])
     np.testing.assert_allclose(both_ways(smallbatch, tmp_path)[0], np.tile(right(POSITION, CHARGE), 3), rtol=1e-12)
@@ -266,7 +266,7 @@ def test_whose_charges_are_is_not_guessed(smallbatch, tmp_path):
         t.element("id", order)
         t.charges()
     refused(smallbatch, tmp_path, "/particles/all/id/value", "change their places", "Sort the particles")
-    order = np.tile(ORDER[1], (3, 1))  # all frames have one order, which may be any order
+    order = np.tile(ORDER[1], (3, 1))  # all frames have the same order of ids, and the charges have this order, too
     with Trajectory(tmp_path / "t.h5md") as t:
         t.positions(POSITION[order])
         t.element("id", order)
@@ -293,7 +293,7 @@ def test_groups_go_with_their_particles(smallbatch, tmp_path):
     with Trajectory(tmp_path / "t.h5") as t:
         t.positions()
         ids = ORDER + 1
-        ids[2, 3] = -1  # particle 0 is not there
+        ids[2, 3] = -1  # particle 0 is absent from frame 2
         t.element("id", ids)
         t.charges(CHARGE[ORDER], STEP)
         t.file.attrs["smallbatch_format"] = np.array([1, 8], "i4")

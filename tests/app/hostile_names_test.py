@@ -1,5 +1,5 @@
 """Names with control characters that a terminal would obey: in files, and names of files. They are never printed or
-logged unchanged. They cannot fake a log line, and JSON keeps their meaning."""
+logged unchanged. They cannot fake a log line. In JSON, the names of sets are unchanged after decoding."""
 
 import json
 import re
@@ -12,7 +12,7 @@ from tests.io.siege import OBEYED
 from tests.problems import add_correlation, add_potential, add_solve, open_problem_file
 
 FORGED = "x\n00:00:00 error all is lost\r\x1b[2K\x1b]0;title\x07 \u202egnorw \u200b\x9b31m"
-TURNED = "turned \u202eemos\u2066 \xe9"  # a name of a set; it can hold no ASCII control characters
+TURNED = "turned \u202eemos\u2066 \xe9"  # a valid name of a set, which has no ASCII control characters
 LOG_LINE = re.compile(r"\d\d:\d\d:\d\d (info|warning|error|debug) ")
 
 
@@ -101,7 +101,7 @@ def test_refusals_spell_them_out(smallbatch, tmp_path, spoil):
 
 def test_a_set_without_a_name_is_refused(smallbatch, tmp_path):
     path = tmp_path / "p.h5"
-    with h5py.File(path, "w", libver="earliest") as file:  # names are stored by themselves there
+    with h5py.File(path, "w", libver="earliest") as file:  # names end in 0 there, and have no checksum
         file.attrs["smallbatch_format"] = np.int32([1, 8])
         add_solve(file, "nameless", batch=2, n=3)
     stored = path.read_bytes()

@@ -1,4 +1,4 @@
-"""`import` of PQR files and of pipes, against numbers that this file reads by itself."""
+"""`import` of PQR files and of pipes. The expected numbers are written out in this file."""
 
 import bz2
 import gzip
@@ -87,7 +87,7 @@ def test_a_pipe_that_nobody_writes_is_refused(smallbatch, tmp_path):
 def test_a_pipe_that_stays_silent_can_be_interrupted(smallbatch, tmp_path, which):
     os.mkfifo(tmp_path / "pipe")
     waiting = start(smallbatch, "pipe", "-o", "p.h5")
-    writer = os.open(tmp_path / "pipe", os.O_WRONLY)  # returns once the command has opened it
+    writer = os.open(tmp_path / "pipe", os.O_WRONLY)  # returns once the command has opened the pipe
     waiting.send_signal(which)
     assert f"stopped by {which.name}" in waiting.communicate(timeout=60)[1] and waiting.returncode == 128 + which
     os.close(writer)
@@ -132,7 +132,7 @@ def test_a_pdb_file_is_known_by_content_and_by_name(smallbatch, tmp_path, name):
     is_named = name.lower().endswith((".pdb", ".ent"))
     for text, is_pdb in (("HEADER    PROTEIN\n" + line.format(1) + line.format(2), True),
                          ("ATOM 1 N MET A 1 27.340 24.430 2.614 1.00 9.67\n", is_named),
-                         (ATOMS, False)):  # charges that cannot be occupancies
+                         (ATOMS, False)):  # a PQR file: -0.834 and 2.0 cannot be occupancies
         (tmp_path / name).write_text(text)
         done = smallbatch("import", name, "-o", "p.h5", "--overwrite", "--shape", 3, expect=3 if is_pdb else 0)
         assert not is_pdb or (f"{name} is a PDB file" in done.stderr and "pdb2pqr" in done.stderr)

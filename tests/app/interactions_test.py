@@ -1,6 +1,6 @@
 """Screened and Gaussian charges as a user runs them. NumPy computes V, E and energies from the definitions in
-io/FORMAT.md. The lengths (screening length, width, softening, cut-off) must survive every way through a file and a
-run."""
+io/FORMAT.md. The lengths (screening length, width, softening, cut-off) must have their effect in every form of file and
+of run."""
 
 import json
 import math
@@ -11,7 +11,7 @@ import pytest
 
 from tests.problems import VOLT, add_pair_energy, open_problem_file, results_to_change
 
-OFFSET = np.array([0, 0, 1, 40, 140])  # nothing, a charge alone, two problems
+OFFSET = np.array([0, 0, 1, 40, 140])  # problems of 0, 1, 39 and 100 charges
 POINT_OFFSET = np.array([0, 3, 5, 5, 65])
 ORIGIN, SPACING, SHAPE = np.array([-1.01, 0.02, 0.13]), np.array([1.1, 0.9, 1.3]), (6, 5, 4)
 erf = np.vectorize(math.erf, otypes=[float])
@@ -36,8 +36,8 @@ def g_of(r, width=0.0, softening=0.0, cutoff=0.0, screening_length=0.0):
 
 
 def potentials(points, position, charge, width, own=False, **lengths):
-    """Returns (V, E), and for both the sums of the magnitudes of their terms, in volt and volt/angstrom. `own`: the
-    points are the charges."""
+    """Returns V, E, and the sums of the magnitudes of the terms of V and of E, in volt and volt/angstrom. With `own`,
+    the points are the charges, and no charge acts on itself."""
     d = points[:, None] - position[None]
     r = np.sqrt((d**2).sum(-1))
     if own:
@@ -50,7 +50,7 @@ def potentials(points, position, charge, width, own=False, **lengths):
 
 
 def energies(position, charge, width, group=None, **lengths):
-    """The energy of each charge and the sum of the magnitudes of its terms, volt * e."""
+    """Returns the energy of each charge and the sum of the magnitudes of its terms, in volt * e."""
     d = position[:, None] - position[None]
     r = np.sqrt((d**2).sum(-1)) + np.eye(len(charge))
     wide = np.broadcast_to(width, charge.shape)
@@ -77,7 +77,8 @@ def lattice_points():
 
 
 def fill(file, of, asked, unit=None, width_as=lambda width: width):
-    """Writes the sets lattice, points, charges and pairs of these charges. An array as width becomes a dataset."""
+    """Writes the sets lattice, points, charges and pairs with the charges `of` and the lengths `asked`. An array
+    becomes a dataset, and a number becomes an attribute."""
     length = {None: 1, "nm": 0.1}[unit]
     for kind in ("lattice", "points", "charges", "pairs"):
         group = file.create_group("pair_energy/pairs" if kind == "pairs" else f"potential/{kind}")
@@ -101,10 +102,10 @@ def fill(file, of, asked, unit=None, width_as=lambda width: width):
 
 
 def check(path, of, asked, precision):
-    """The results agree with NumPy. A wrong kind of interaction, the width of another charge or a lost digit would
+    """Compares the results with NumPy. A wrong kind of interaction, the width of another charge or a lost digit would
     exceed the bounds."""
     lengths = {name: value for name, value in asked.items() if name != "width"}
-    uncut = lengths | {"cutoff": 0.0}  # with a cut-off, few of the rounded terms are left
+    uncut = lengths | {"cutoff": 0.0}  # a cut-off makes terms smaller, but not their rounding errors
     width = np.broadcast_to(asked.get("width", 0.0), of["charge"].shape)
     tolerance = 4e-6 if precision == "float32" else 2e-13
     with h5py.File(path) as file:
@@ -176,7 +177,7 @@ def test_widths_in_any_form_of_storage_give_the_same(smallbatch, tmp_path, how):
             elif how == "unit":
                 group["width"][...] = of["width"] * 2.0**-3
                 group["width"].attrs["unit"] = "nm"
-    if how == "unit":  # 10 * 2^-3 times as wide
+    if how == "unit":  # width * 2^-3 in nm is 1.25 times the width in angstrom
         of["width"] = of["width"] * 1.25
         smallbatch("run", "b.h5", "-o", "b_r.h5", "--precision", "float64")
         return check(tmp_path / "b_r.h5", of, {"width": of["width"]}, "float64")
@@ -189,7 +190,7 @@ def test_widths_in_any_form_of_storage_give_the_same(smallbatch, tmp_path, how):
 
 
 def fill_large(path, asked, count):
-    """Charges that fill many blocks with --memory 1MiB, and a lattice with blocks of some planes."""
+    """Writes ragged sets that fill many blocks with --memory 1MiB, and a lattice that is cut into blocks of planes."""
     rng = np.random.default_rng(11)
     position, charge = rng.uniform(0, 30, (count, 3)), rng.uniform(-1, 1, count)
     offset = np.sort(rng.integers(0, count, 301))
@@ -264,8 +265,8 @@ def test_results_of_other_lengths_are_refused(smallbatch, tmp_path, what, kind):
 @pytest.mark.parametrize("asked", [{"screening_length": 3.5}, {"width": 3.0}, {"width": problem()["width"] + 2}],
                          ids=["screened", "width", "widths"])
 def test_verify_finds_values_of_plain_charges(smallbatch, tmp_path, asked):
-    """The test plants the values of plain point charges. A program that ignores or loses the lengths would write
-    them."""
+    """The test plants the values of plain point charges. A program that ignores or loses the lengths would write these
+    values."""
     of = problem()
     with open_problem_file(tmp_path / "p.h5") as file:
         fill(file, of, asked)
@@ -309,7 +310,7 @@ def test_bad_widths_are_statuses_of_their_problems(smallbatch, tmp_path):
         u, v = file["pair_energy/pairs/energy"][...], file["potential/charges/V"][...]
         assert np.isnan(u[:4]).all() and np.isnan(v[:8]).all()
         np.testing.assert_allclose(u[4:], [one, math.sqrt(2 / math.pi) / math.sqrt(0.5)], rtol=1e-6)
-        # Charge 8 as a source is a point; charge 9 is wide.
+        # At charge 8, the source is charge 9, a point. At charge 9, the source is charge 8, of width 0.5.
         np.testing.assert_allclose(v[8:], [0.5, one, *[math.sqrt(2 / math.pi) / 0.5] * 2], rtol=1e-6)
 
 

@@ -1,4 +1,4 @@
-"""A signal ends a command, whichever system call it is stuck in. An output at a place where no file can be written is
+"""A signal ends a command, whichever call the command blocks in. An output in a folder that cannot hold files is
 refused. No command waits forever."""
 
 import os
@@ -35,8 +35,8 @@ def clear(place):
 
 
 def stop_in(place, arguments, call, number, by):
-    """Sends the signal `by` to a command that is stuck in the system call `call` with this number. Returns (exit code,
-    stderr), or None if the command does not get stuck."""
+    """Starts a command that blocks in call number `number` of the kind `call`, and sends it the signal `by`. Returns
+    (exit code, stderr), or None if the command does not block."""
     clear(place)
     notes, variables = environment(place, call, number, FAILING_BLOCKS="1")
     with subprocess.Popen([PROGRAM, *arguments], cwd=place, env=variables, text=True, stdout=subprocess.PIPE,
@@ -44,7 +44,7 @@ def stop_in(place, arguments, call, number, by):
         while process.poll() is None and calls_and_failed(notes)[1] == 0:
             os.sched_yield()
         if process.returncode is not None:
-            return None  # threads take turns, so the number of calls varies
+            return None  # the order of threads varies, and so does the number of calls
         process.send_signal(by)
         try:
             _, errors = process.communicate(timeout=SECONDS)
@@ -52,7 +52,7 @@ def stop_in(place, arguments, call, number, by):
             process.kill()
             pytest.fail(f"{call} {number}: goes on after {by.name}")
         if process.returncode == 0 and calls_and_failed(notes)[1] != process.pid:
-            return None  # a child is stuck, and nobody waits for it
+            return None  # a child process blocks, and the command does not wait for it
         return process.returncode, errors
 
 
@@ -71,7 +71,7 @@ def test_one_signal_ends_a_command_that_is_stuck_anywhere(place, pytestconfig, n
         if ended is None:
             continue
         code, errors = ended
-        assert code in (-by, 128 + by), f"{call} {number}: {errors}"  # -by: the command had not begun
+        assert code in (-by, 128 + by), f"{call} {number}: {errors}"  # -by: the command did not handle signals yet
         left = [path.name for path in place.iterdir() if ".smallbatch-" in path.name]
         assert bool(left) == errors.endswith(" --resume\n"), f"{call} {number}, {by.name}: leaves {left}\n{errors}"
         if code > 0:

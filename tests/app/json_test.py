@@ -18,7 +18,7 @@ COUNTS = {name for name, of in ((name, of) for part in SCHEMA["$defs"].values() 
 
 
 def expect_integers(value, name=""):
-    """Refuses 4.0 as an integer, which JSON Schema accepts."""
+    """Fails if a count is a float, such as 4.0. JSON Schema accepts 4.0 as an integer."""
     assert not (name in COUNTS and isinstance(value, float)), f"{name}: {value}"
     for key, inner in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
         expect_integers(inner, key if isinstance(value, dict) else name)
@@ -60,7 +60,7 @@ def write_problems(path, failing=False):
 
 
 def keys(value):
-    """Names and types of all fields, at every depth."""
+    """Returns the names and types of all fields, at every depth."""
     if isinstance(value, dict):
         return {key: keys(inner) for key, inner in value.items()}
     return [keys(inner) for inner in value] if isinstance(value, list) else type(value)
@@ -83,7 +83,7 @@ def test_every_kind_of_object_is_one_of_the_schema(said, smallbatch, tmp_path):
     dry = said("run", "p.h5", "-o", "r.h5", "--dry-run")
     assert dry["command"] == "run" and dry["dry_run"]
     ran = said("run", "p.h5", "-o", "r.h5")
-    seconds = ran["seconds"]  # each set is one block, which is in one stage at a time
+    seconds = ran["seconds"]  # each set is one block, so no stages overlap
     explained = sum(seconds[stage] for stage in ("set_up", "start", "read", "compute", "verify", "write"))
     assert 0.8 * seconds["total"] < explained < 1.001 * seconds["total"]
     assert ran["bound_by"] is None or 2 * seconds[ran["bound_by"].replace("-", "_")] >= seconds["total"]

@@ -4,7 +4,7 @@ of an uninterrupted run:
     python -m tests.app.kill_campaign --kills 1000 --seed 1
 
 Equal seeds kill at the same system calls; the random moments depend on the clock. The program prints the outcome. The
-exit code is 1 if a final file was wrong, or if a block in the journal was lost."""
+exit code is 1 after a wrong final file, summary or exit code, and if a block in the journal was lost."""
 
 import argparse
 import collections

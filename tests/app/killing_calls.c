@@ -21,7 +21,7 @@ static long kill_at = -1, full_from = -1;
 static int which = SIGKILL;
 static int is_child;
 
-// A flag, because a child in the sandbox may not call getpid() to find out that it is the child.
+// A child process sets a flag, because the sandbox does not let it call getpid().
 static void begin_child(void) { is_child = 1; }
 
 __attribute__((constructor)) static void begin(void) {
@@ -39,26 +39,26 @@ __attribute__((destructor)) static void end(void) {
 static void count(void) {
   if (!is_child && atomic_fetch_add(&calls, 1) + 1 == kill_at) kill(getpid(), which);
 }
-// Returns 1 if the disk counts as full (FULL_FROM) and `name` is a write. The write then fails.
+// Returns 1 if `name` is a write, once FULL_FROM calls were made. The write then fails as on a full disk.
 static int is_full(const char* name) {
   if (is_child || full_from < 0 || calls < full_from || strncmp(name, "pwrite", 6) != 0) return 0;
   errno = ENOSPC;
   return 1;
 }
-// Returns 1 for flock() if the file system counts as one without locks (NO_LOCKS).
+// Returns 1 for flock() if NO_LOCKS is set. The call then fails as on a file system without locks.
 static int has_no(const char* name) {
   if (!getenv("NO_LOCKS") || strcmp(name, "flock") != 0) return 0;
   errno = ENOSYS;
   return 1;
 }
-// With NO_CLOCK, the timer that ends a process after a signal never rings.
+// With NO_CLOCK, the timer that ends a process after a signal is never started.
 int setitimer(__itimer_which_t timer, const struct itimerval* value, struct itimerval* before) {
   static int (*next)(__itimer_which_t, const struct itimerval*, struct itimerval*);
   if (getenv("NO_CLOCK")) return 0;
   if (!next) *(void**)&next = dlsym(RTLD_NEXT, "setitimer");
   return next(timer, value, before);
 }
-// Sends a signal when a file is opened and its name ends in SIGNAL_AT_OPEN.
+// Sends SIGTERM when a file is opened by a path that ends in SIGNAL_AT_OPEN.
 static void signal_at_open(const char* path) {
   const char* name = getenv("SIGNAL_AT_OPEN");
   const size_t length = strlen(path), ending = name ? strlen(name) : 0;
@@ -78,7 +78,7 @@ static void signal_at_open(const char* path) {
   }
 OPEN(open)
 OPEN(open64)
-// A folder that cannot be flushed.
+// With NO_FOLDER_FLUSH, fsync() fails for folders.
 int fsync(int file) {
   static int (*next)(int);
   struct stat found;
@@ -96,7 +96,7 @@ int fsync(int file) {
     if (is_full(#name) || has_no(#name)) return -1;      \
     return next arguments;                               \
   }
-// Sends a signal before this call writes the text SIGNAL_AT_WRITE. The write then takes a while.
+// Sends SIGTERM before this call writes the text SIGNAL_AT_WRITE, and delays the write by 0.3 s.
 ssize_t write(int file, const void* bytes, size_t size) {
   static ssize_t (*next)(int, const void*, size_t);
   const char* text = getenv("SIGNAL_AT_WRITE");

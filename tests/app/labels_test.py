@@ -29,8 +29,8 @@ def write(path):
 
 
 def planted():
-    """Names of what the tests change: datasets, of which the second value is changed, and attributes
-    (dataset@attribute), which get another text."""
+    """Yields what test_a_wrong_label changes: datasets, by their second value, and attributes (dataset@attribute), by
+    their text."""
     for name in ("potential/grid", "potential/at", "pair_energy/pairs"):
         yield from (f"{name}/{label}" for label in ("name", "step", "time", "problem"))
         yield from (f"{name}/{attribute}" for attribute in ("time@unit", "time@units", "info@coordinates"))
@@ -94,7 +94,7 @@ def test_a_label_that_is_gone_or_too_many(solved):
 
 
 def test_no_charges_but_points_far_away(solved):
-    """No distance is too large if there is nothing to sum, on any device."""
+    """In a problem without charges, every finite point is valid, on every device."""
     with open_problem_file(solved.folder / "far.h5") as file:
         group = file.create_group("potential/far")
         group.attrs["targets"], group.attrs["field"] = np.bytes_("points"), 1

@@ -20,7 +20,8 @@ def laplacian():
 
 
 def gaussian_kernel(n):
-    """Positive definite by far in double precision, but not in single precision."""
+    """Returns kernel matrices. Their Cholesky factorization succeeds in double precision, and fails in single
+    precision."""
     x = np.linspace(0, 1, n)
     return np.repeat((np.exp(-((x[:, None] - x) ** 2) / 2 / 0.3**2) + 3e-7 * np.eye(n))[None], BATCH, 0)
 
@@ -194,7 +195,7 @@ def test_charges_and_lattices_that_miss_each_other(smallbatch, tmp_path):
         return cause(smallbatch, *arguments, expect=expect)
 
     assert "none of the 3 charges lies within its lattice" in cause_of(points + 100)
-    assert cause_of(points + 100, shape=(4, 4, 1)) is None  # a plane below a molecule
+    assert cause_of(points + 100, shape=(4, 4, 1)) is None  # a lattice of a single plane may miss all charges
     assert "as many charges lie on lattice points" in cause_of(points * [1, 1, 0], shape=(4, 4, 1))
     assert cause_of(points * np.nan, expect=1) is None
     assert "as many charges lie on lattice points as there are" in cause_of(points)

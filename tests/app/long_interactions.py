@@ -9,7 +9,7 @@ PI = LONG(math.pi) + LONG("1.2246467991473532e-16")
 
 
 def erf(x):
-    """erf for numbers of at least 0, by a series of positive terms."""
+    """Returns erf(x) for x >= 0, from a series of positive terms."""
     x = np.minimum(x, 7)
     term = total = x
     for k in range(1, 200):
@@ -41,7 +41,7 @@ def interaction(r, rho, cutoff=0, screening_length=0, width=0):
 
 
 def bounds(rho, screening_length, width, double):
-    """Bounds of docs/numerics.md: rho, the factors of V's and E's bounds, and the terms added to them."""
+    """Returns what the bounds of docs/numerics.md need: rho, the factors for V and for E, and a term that is added."""
     x = rho / LONG(screening_length) if screening_length else np.zeros_like(rho)
     twice = np.where((np.asarray(width) > 0) | bool(screening_length), 2, 1)
     least, lost = LONG(2) ** (-960 if double else -100), LONG(2) ** (-1000 if double else -110)

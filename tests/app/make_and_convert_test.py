@@ -70,7 +70,8 @@ def test_generated_signals_have_the_visibilities_of_their_sources(smallbatch, tm
 
 
 def test_a_recording_is_generated_in_any_parts(smallbatch, tmp_path):
-    """A longer recording begins with the samples of a shorter one, and memory holds no more than a block."""
+    """With equal seeds, a longer recording begins with the samples of a shorter one. The longer recording is generated
+    in several blocks."""
     options = ["--inputs", 64, "--channels", 2, "--type", "int8", "--flagged", 0.1, "--seed", 5]
     for times in (1000, 700000):
         smallbatch("generate", "signal", "-o", f"{times}.h5", "--times", times, *options)
@@ -150,10 +151,10 @@ def test_the_lattice_is_laid_as_asked(smallbatch, tmp_path):
             group = file["potential/molecules"]
             return tuple(group.attrs["shape"]), group["origin"][...], group["spacing"][...]
 
-    shape, origin, spacing = lattice("--spacing", 0.5, "--margin", 3)  # around both
+    shape, origin, spacing = lattice("--spacing", 0.5, "--margin", 3)  # one lattice around both molecules
     assert shape == (53, 21, 17)
     assert origin.tolist() == [[-3, -3, -3]] * 2 and (spacing == 0.5).all()
-    shape, origin, spacing = lattice("--lattice", "each", "--shape", "5", "--margin", 1)  # one shape, around each
+    shape, origin, spacing = lattice("--lattice", "each", "--shape", "5", "--margin", 1)  # a lattice around each
     assert shape == (5, 5, 5)
     assert origin.tolist() == [[-1, -1, -1], [19, -1, -1]] and spacing.tolist() == [[3, 1.5, 1], [0.5, 0.5, 0.5]]
     shape, origin, spacing = lattice("--origin", "1,2,3", "--shape", "2,3,4", "--spacing", 0.25)
@@ -282,7 +283,7 @@ def test_generated_systems_refuse_what_their_family_does_not_take(smallbatch, tm
     made = ("generate", "spd", "-o", "s.h5", "--family", "diagonal", "--batch", 2, "--n", 4, "--seed", 3)
     assert "--seed " in smallbatch(*made, "--nrhs", 0, expect=2).stderr
     assert not (tmp_path / "s.h5").exists()
-    smallbatch(*made)  # of right-hand sides
+    smallbatch(*made)  # the seed is for the right-hand sides
     smallbatch(*made, "--nrhs", 0, "--sizes", "2:4", "--overwrite")
 
 

@@ -1,5 +1,5 @@
-"""A file of thousands of sets. The memory of each command grows by only a few kilobytes per set. No set is handed from
-thread to thread, and no set needs a question to another process."""
+"""A file of thousands of sets. The memory of each command grows by only a few kilobytes per set. No set is passed
+between threads, and no set needs a request to another process."""
 
 import os
 
@@ -12,11 +12,11 @@ from tests.problems import open_problem_file
 
 SETS = 6000
 MOST_BYTES = 100 << 20
-MOST_BYTES_OF_RESULTS = 7000  # of each set; 7900 if each group had a heap and a tree for its members
+MOST_BYTES_OF_RESULTS = 7000  # per set; it would be 7900 if every group had a heap and a B-tree
 
 
 def test_memory_is_that_of_the_command_alone(smallbatch):
-    ballast = b"x" * MOST_BYTES  # of this process
+    ballast = b"x" * MOST_BYTES  # makes this process larger than the limit
     assert measured(smallbatch.program, "--version").bytes < MOST_BYTES <= len(ballast)
 
 
@@ -38,7 +38,7 @@ def test_thousands_of_sets_take_little_memory_and_few_turns(smallbatch, tmp_path
                   ["info", "--check", results], ["verify", problems, results, "--threads", 1]):
         found = of(*words)
         assert found.bytes < MOST_BYTES, (words[:2], found.bytes >> 20)
-        # When sets were handed from thread to thread, run waited 8 times per set, and verify 21 times.
+        # If sets were passed between threads, `run` would wait 8 times per set, and `verify` 21 times.
         assert found.waits < 4 * SETS, (words[:2], found.waits)
     assert results.stat().st_size < MOST_BYTES_OF_RESULTS * SETS
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.problems import VOLT, add_pair_energy, open_problem_file, results_to_change
 
-OFFSET = [0, 0, 1, 40, 140]  # nothing, a charge alone, two problems
+OFFSET = [0, 0, 1, 40, 140]  # problems of 0, 1, 39 and 100 charges
 
 
 def charges(seed=1):

@@ -8,7 +8,7 @@ import pytest
 
 from tests.problems import open_problem_file, results_to_change
 
-VOLT = 14.399645478425672  # one e at one angstrom
+VOLT = 14.399645478425672  # V of one e at one angstrom, in volts
 WORDS = "evaluated, but V or E leaves the range of its type"
 
 
@@ -24,7 +24,8 @@ def add_set(file, name, position, charge, **more):
 
 
 def write_far_and_near(path, **asked):
-    """Problems at points, at charges and on lattices. One has values beyond single precision, one does not."""
+    """Writes a set for each kind of targets. The first problem of a set has values beyond single precision, and the
+    second has none."""
     position = [[0.5, 0, 0], [100, 0, 0], [0.5, 0, 0], [100, 0, 0]]
     charge = [1e10, -1e-20, 1e-5, -1e-5]
     with open_problem_file(path) as file:
@@ -85,7 +86,7 @@ def test_a_sample_tells_such_problems_too(smallbatch, tmp_path):
         smallbatch("run", "p.h5", "-o", "r.h5", "--overwrite", "--verify", verify, expect=1)
     smallbatch("verify", "p.h5", "r.h5", "--verify", "sample=1", expect=1)
     with results_to_change(tmp_path / "r.h5") as file:
-        file["potential/points/info"][0] = 0  # the sample takes its first target
+        file["potential/points/info"][0] = 0  # the sample has the first target of this problem
     told = json.loads(smallbatch("verify", "p.h5", "r.h5", "--verify", "sample=1", "--json", expect=1).stdout)
     assert [s["verification"]["disagreed"] for s in told["sets"]] == [0, 0, 1]
 
@@ -148,7 +149,7 @@ def test_energies_of_pairs_on_one_place(smallbatch, tmp_path, device):
 @pytest.mark.parametrize("device", ["cpu", "reference"])
 def test_sums_beyond_double_precision_are_no_values_but_no_disagreement_either(smallbatch, tmp_path, device):
     points = [[1.0, 0, 0], [0, 1, 0]]
-    three = np.full((3, 3), 0.1)  # only rounding is left, and its bound is beyond all numbers
+    three = np.full((3, 3), 0.1)  # V is rounding error alone, and the bound of the error overflows
     rng = np.random.default_rng(5)
     with open_problem_file(tmp_path / "p.h5") as file:
         add_set(file, "mean", [[0, 0, 0]], [1], targets="points", points=points, dielectric=1e-308,

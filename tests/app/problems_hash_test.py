@@ -1,5 +1,5 @@
-"""`problems_hash` covers every byte of the numbers that were read of a problem set. It is computed here with h5py and
-another XXH3 as io/FORMAT.md describes it, and checked by changing bytes."""
+"""`problems_hash` covers every byte of the numbers that a run reads from a set. The tests compute it with h5py and the
+package xxhash, as io/FORMAT.md describes it. Changed bytes must be found."""
 
 import json
 import mmap
@@ -21,7 +21,7 @@ GOLDEN, WORD = 0x9E3779B97F4A7C15, 2**64
 
 
 def sum_of(datasets):
-    """Returns the hash. `datasets`: name -> rows, each with its bytes."""
+    """Returns the hash of `datasets`: {name: rows}. A row is an array or bytes."""
     total = 0
     for name, rows in datasets.items():
         for k, row in enumerate(rows):
@@ -84,7 +84,8 @@ def hashes_in(path):
 
 
 def write_every_kind(path, **storage):
-    """Writes small sets of all kinds. `storage` is the layout of their larger datasets."""
+    """Writes small sets of all kinds. The larger datasets are created with the options `storage`; `swapped` makes them
+    big-endian."""
     rng = np.random.default_rng(8)
     with open_problem_file(path) as file:
         add_solve(file, "dense", batch=300, n=8)
@@ -178,11 +179,11 @@ def test_it_does_not_depend_on_storage(smallbatch, tmp_path, storage):
     smallbatch("run", "q.h5", "-o", "q_r.h5", expect=None)
     assert hashes_in(tmp_path / "r.h5") == hashes_in(tmp_path / "q_r.h5")
     told = smallbatch("verify", "q.h5", "r.h5", expect=None)
-    assert told.returncode in (0, 1) and "hash differs" in told.stderr  # hash of the whole file
+    assert told.returncode in (0, 1) and "hash differs" in told.stderr  # hash of the file, not problems_hash
 
 
 def write_large(path):
-    """Writes sets with many blocks of 1 MiB, with pieces of integrations and of lattices."""
+    """Writes sets that --memory 1MiB cuts into many blocks, even within a lattice and within an integration."""
     rng = np.random.default_rng(9)
     with open_problem_file(path) as file:
         add_solve(file, "plain", batch=2000, n=32)
@@ -219,7 +220,7 @@ def test_it_depends_on_neither_blocks_nor_threads_nor_shares(smallbatch, tmp_pat
 
 
 def flip(path, name, byte, bit=0):
-    """Flips a bit of a dataset that is stored in one piece."""
+    """Flips a bit of a dataset with contiguous storage."""
     with h5py.File(path) as file:
         at = file[name].id.get_offset() + byte % file[name].id.get_storage_size()
     with open(path, "r+b") as file:
@@ -241,7 +242,7 @@ COUNTED = ["solve/dense/A", "solve/dense/b", "solve/tiny/A", "solve/lower/A", "s
 
 @pytest.mark.parametrize("name", COUNTED)
 def test_a_flipped_bit_is_refused_by_the_sets_name(smallbatch, tmp_path, name):
-    """A bit anywhere is found, even if the referee checks a single system."""
+    """`verify` finds a flipped bit anywhere, even if the referee checks a single system."""
     write_every_kind(tmp_path / "p.h5")
     smallbatch("run", "p.h5", "-o", "r.h5", "--verify", "none", expect=None)
     smallbatch("verify", "p.h5", "r.h5", "--verify", "sample=1", expect=None)
@@ -250,7 +251,7 @@ def test_a_flipped_bit_is_refused_by_the_sets_name(smallbatch, tmp_path, name):
     for _ in range(3):
         byte, bit = int(rng.integers(1 << 30)), int(rng.integers(8))
         if name.endswith("name"):
-            bit = int(rng.integers(5))  # a letter, which must not become a space
+            bit = int(rng.integers(5))  # these bits turn no letter into a space, which would not count
             byte = 0
         flip(tmp_path / "p.h5", name, byte, bit)
         refused = smallbatch("verify", "p.h5", "r.h5", "--verify", "sample=1", expect=3).stderr
@@ -274,7 +275,8 @@ def test_systems_that_have_changed_places_are_refused(smallbatch, tmp_path):
 
 
 def test_results_without_it_are_verified_as_before(smallbatch, tmp_path):
-    """Results of older versions and of shares have no problems_hash. `verify` accepts them."""
+    """Results of older versions have no problems_hash, and neither have merged files with such a share. `verify`
+    accepts both."""
     with open_problem_file(tmp_path / "p.h5") as file:
         add_solve(file, batch=20)
     for k in (1, 2):
@@ -294,8 +296,8 @@ def test_results_without_it_are_verified_as_before(smallbatch, tmp_path):
 
 
 def test_a_run_whose_finished_blocks_have_other_problems_is_not_gone_on_with(smallbatch, tmp_path):
-    """The problems are changed at a place that the sampled hash of the file leaves out. The change goes through a
-    memory mapping, which does not update the file's time on a file system in memory."""
+    """The test changes a byte that the sampled hash of the file leaves out. The change goes through a memory mapping,
+    which does not update the file's time on a file system in memory. Only problems_hash can reveal the change."""
     try:
         folder = tempfile.mkdtemp(dir="/dev/shm")
     except OSError:
@@ -312,7 +314,7 @@ def test_a_run_whose_finished_blocks_have_other_problems_is_not_gone_on_with(sma
         pieces = [k * (size - (1 << 20)) // 63 for k in range(64)]
         at = next(begin + (1 << 20) for begin in pieces if begin > place)
         with open(path, "r+b") as file, mmap.mmap(file.fileno(), 0) as mapping:
-            mapping[at] = mapping[at]  # from now on the page may be written
+            mapping[at] = mapping[at]  # the first write to the page may update the file's time
             before = os.stat(path)
             call = ["run", path, "-o", "r.h5", "--device", "cpu", "--memory", "1MiB", "--threads", "2", "--verify", "none"]
             killer, counted = build_killer(tmp_path), tmp_path / "calls"

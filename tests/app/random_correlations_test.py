@@ -1,5 +1,5 @@
-"""Random small recordings. The visibilities are judged with NumPy's integers and long double, as
-random_potentials_test.py judges potentials. Files with a fault must be refused.
+"""Random small recordings. The visibilities are compared with sums in NumPy's integers and long double. Files with a
+fault must be refused.
 
 Requests, the bound and the statuses follow io/FORMAT.md and physics/correlation.hpp. A seed and a file's number
 determine the file, and every message names both. The options are --random-files and --random-seed."""
@@ -37,7 +37,7 @@ def draw_signal(rng, kind, shape):
 
 
 def draw_set(rng, name):
-    """Draws a set as it will be stored: signal, flags and what is asked for."""
+    """Draws a set as it will be stored: signal, flags, frequencies and attributes."""
     kind = str(rng.choice(["float32", "int8", "int4"]))
     times = int(rng.choice([0, 1, int(rng.integers(2, 70)), int(rng.integers(2, 3000))], p=[0.03, 0.07, 0.5, 0.4]))
     inputs, long = int(rng.choice([1, 2, 3, 5, 8, 17], p=[0.2, 0.2, 0.2, 0.2, 0.15, 0.05])), chance(rng, 0.08)
@@ -83,7 +83,8 @@ def write(rng, path, sets):
 # ---- judging
 
 def truth_of(drawn):
-    """Returns the truth about all results: parts and bound of V, weights, and where a sample is not finite."""
+    """Returns the right results: Re V, Im V, weights, the powers for the bound of V, and where a sample is not finite
+    (`spoilt`)."""
     (channels, times, inputs), signal, flag = drawn["shape"], drawn["signal"], drawn["flag"]
     used = np.ones(drawn["shape"], bool) if flag is None else np.asarray(flag) == 0
     integrate = min(drawn["attrs"].get("integrate", max(times, 1)), max(times, 1))
@@ -158,7 +159,7 @@ def tamper(rng, path, drawn, truth):
             flat[place] = 1 if not np.isfinite(flat[place]) else flat[place] + np.float32(power) * 2 + np.float32(1e-30)
             flat[place] = np.nan if power > 1e37 and flat[place] != 1 else flat[place]
             if power > 1e37 and truth["power"].reshape(-1)[place] * 1.1 > LARGEST:
-                group["weight"][...] += 1  # a NaN may be right there
+                group["weight"][...] += 1  # V may overflow there, so a NaN may be right
         group[what][...] = values
         return f"{what}[{place}]"
 

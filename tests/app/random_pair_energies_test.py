@@ -1,8 +1,8 @@
-"""Random small files of pair energies. They are judged with NumPy's long double, as random_potentials_test.py judges
-potentials. The units come from that file. Files with a fault must be refused.
+"""Random small files of pair energies. The energies are compared with sums in NumPy's long double. The units come from
+random_potentials_test.py. Files with a fault must be refused.
 
 Requests, bounds and statuses follow io/FORMAT.md and physics/pair_energy.hpp. A set is drawn again if the right answer
-depends on rounding, or if the documentation promises nothing."""
+depends on rounding, or if the documentation does not define it."""
 
 import json
 import os
@@ -51,7 +51,7 @@ def draw_set(rng, name, double):
     if chance(rng, 0.5):
         data["group"] = rng.choice(np.array([1, 1, 2, 2, *rng.choice([[0, 3], [257, -255]])], "<i4"), total)
     for begin, end in zip(ends, ends[1:]):
-        if end - begin > 1 and chance(rng, 0.3):  # at one position
+        if end - begin > 1 and chance(rng, 0.3):  # charges at one position
             data["position"][begin + 1 : begin + int(rng.integers(2, 4))] = data["position"][begin]
         if end > begin and chance(rng, 0.12):
             values = data[str(rng.choice(["position", "charge"]))][begin:end].reshape(-1)
@@ -138,7 +138,7 @@ def agree(got, exact, bound):
 
 
 def judge_set(file, drawn, truths, asked, where):
-    """Judges everything that the results hold of a set. Returns whether a problem has failed."""
+    """Judges all results of a set. Returns whether a problem has failed."""
     group, verification = file[f"pair_energy/{drawn['name']}"], file[f"verification/pair_energy/{drawn['name']}"]
     info, wants_charges = group["info"][...], bool(drawn["attrs"].get("per_charge", 0))
     assert info.tolist() == [truth["info"] for truth in truths], f"{where}: info"

@@ -7,7 +7,7 @@ the seed are options:
 
     python -m pytest -q tests/app/random_potentials_test.py --random-files 3000 --random-seed 7
 
-A set is drawn again if the right answer depends on rounding, or if the documentation promises nothing. Examples are a
+A set is drawn again if the right answer depends on rounding, or if the documentation does not define it. Examples are a
 charge just close enough to a target to lie on it, and values at the edge of their range. See `undecided` in
 `truth_of`."""
 
@@ -35,7 +35,7 @@ UNITS = {  # of V, E and the energy
     "e/angstrom": ("e/angstrom", "e/angstrom^2", "e^2/angstrom"),
 }
 TWO = LONG(2)
-SAME_PLACE = LONG("1e-6")  # relative to the smallest spacing, or angstrom
+SAME_PLACE = LONG("1e-6")  # in units of the smallest spacing, or in angstrom without a lattice
 
 
 def chance(rng, p):
@@ -74,7 +74,7 @@ def draw_set(rng, double):
     counts = np.minimum(rng.integers(0, 31, batch) * (rng.random(batch) < 0.9), 3 if chance(rng, 0.4) else 30)
     total, ends = int(counts.sum()), np.concatenate([[0], np.cumsum(counts)])
     shift = size * rng.uniform(-10, 10, 3) * rng.choice([0, 1, 1e4 if unit in (None, "angstrom") else 1])
-    axes = np.array([1, 1, chance(rng, 0.9)])  # otherwise all lies in a plane
+    axes = np.array([1, 1, chance(rng, 0.9)])  # a factor of 0 puts all positions into one plane
     data = {"position": store("position", shift + size * rng.uniform(-0.2, 1.2, (total, 3)) * axes, real)}
     charge = np.concatenate([np.zeros(0), *(draw_charges(rng, n, double, single_input) for n in counts)])
     data["charge"] = (charge / float(CHARGES[units["charge"]])).astype(real)
@@ -174,7 +174,7 @@ def plant(rng, drawn, p, double):
         beyond = rng.uniform(151, 170) if double and numbers.dtype.itemsize == 8 else rng.uniform(16, 25)
         values = [np.nan, np.inf, -np.inf] if spoil < 0.06 else np.array([-1, 1]) * 10**beyond / float(scale)
         numbers.reshape(-1)[rng.integers(numbers.size)] = rng.choice(values)
-    elif position.size and spoil < 0.15 and "cutoff" not in drawn["attrs"]:  # far, but not too far
+    elif position.size and spoil < 0.15 and "cutoff" not in drawn["attrs"]:  # far away, but within the limit
         position.reshape(-1)[rng.integers(position.size)] += 10 ** rng.uniform(4, 13) / float(unit)
 
 
@@ -193,9 +193,9 @@ def write(path, sets):
 # ---- the truth
 
 def places_of(drawn, p):
-    """Returns the places of problem p in angstrom, relative to the origin of the lattice or to the first target.
-    `doubt` is the largest error of a displacement after units are converted to angstrom in double precision. A factor
-    and a product are rounded, so each converted coordinate is off by 2^-52 of itself."""
+    """Returns the charges and targets of problem p in angstrom, relative to the origin of the lattice or to the first
+    target. `doubt` is the largest error of a displacement after units are converted to angstrom in double precision. A
+    factor and a product are rounded, so the relative error of each converted coordinate is 2^-52."""
     data, mine = drawn["data"], slice(drawn["ends"][p], drawn["ends"][p + 1])
 
     def angstrom(name, values):
@@ -235,7 +235,7 @@ def asked_of(drawn, double):
 
 
 def widths_of(drawn, p, asked):
-    """Widths of problem p's charges, angstrom."""
+    """Returns the widths of the charges of problem p, in angstrom."""
     mine, unit = slice(drawn["ends"][p], drawn["ends"][p + 1]), drawn["units"].get("width") or drawn["units"]["position"]
     if "width" in drawn["data"]:
         return drawn["data"]["width"][mine].astype(LONG) * LENGTHS[unit]
@@ -243,7 +243,7 @@ def widths_of(drawn, p, asked):
 
 
 def draw_interaction(rng, size, unit, total, attrs, data, units):
-    """Draws the interaction. Half of the sets have point charges only."""
+    """Draws a screening length, one width or a width per charge. Half of the sets have plain point charges."""
     how, length = rng.random(), size * 10 ** rng.uniform(-1.5, 0.5)
     if how < 0.25:
         attrs["screening_length"] = length / float(LENGTHS[unit])
@@ -258,9 +258,9 @@ def draw_interaction(rng, size, unit, total, attrs, data, units):
 
 
 def truth_of(drawn, p, asked):
-    """The truth about problem p as documented: V and E with their bounds, where they are singular, and the energy with
-    its bound. For points and charges, `info` holds only if no value leaves its range. If `undecided`, the documentation
-    does not say what is right."""
+    """Returns the results of problem p that the documentation defines: V and E with their bounds, where they are
+    singular, and the energy with its bound. For points and charges, `info` is right only if no value leaves its range.
+    If `undecided`, the documentation does not define the results."""
     here, mine = places_of(drawn, p), slice(drawn["ends"][p], drawn["ends"][p + 1])
     charge = drawn["data"]["charge"][mine].astype(LONG) * CHARGES[drawn["units"]["charge"]]
     targets, charges, on_lattice = here["targets"], here["charges"], drawn["kind"] == "lattice"
@@ -289,11 +289,11 @@ def truth_of(drawn, p, asked):
     truth |= {"has_values": True, "info": int(on.any(0 if on_lattice else 1).sum()), "net": net,
               "singular": np.abs(net) > TWO**-40 * magnitude, "V": factor * (in_sum * charge * g).sum(1),
               "E": factor * ((in_sum * charge * slope)[..., None] * d).sum(1)}
-    # The bounds add up several terms, to first order. The first is the documented bound. The factor of the unit and its
-    # quotient by the dielectric are rounded once each. Converting charge, softening and cut-off rounds a factor and a
-    # product. Converting coordinates does so too; with a cut-off its term is 4 times as large, beyond the factor of 2
-    # that the bounds then have. Rounding to subnormal numbers is added (physics/charges/value_range.hpp), and the least
-    # that a charge counts.
+    # The bounds add these terms, to first order. `bound` is documented. `converted` is the rounding of a factor and a
+    # product when charges and lengths are converted. `doubt` is the rounding of converted coordinates. With a cut-off,
+    # `wide` makes errors of lengths and coordinates 4 times as large, and `share` has the documented factor of 2.
+    # `underflow` is the rounding to subnormal numbers (physics/charges/value_range.hpp). `least` is the least magnitude
+    # that a charge counts with. 2^-52 |V| is the rounding of the unit's factor and of its quotient by the dielectric.
     extent = max(norm(charges).max(initial=0), norm(targets).max(initial=0))
     coordinate, *least = (TWO**-52, 0, 0) if asked["double"] else (TWO**-23, TWO**-70, TWO**-30)
     relative, length = coordinate * (4 if softening else 2), np.minimum(rho, cutoff) if cutoff else rho
@@ -309,13 +309,14 @@ def truth_of(drawn, p, asked):
     undecided = [(np.abs(net) > TWO**-46 * magnitude) & (np.abs(net) < TWO**-34 * magnitude),
                  others & (r > same_place / 2) & (r < 2 * same_place) & (softening == 0) & (width == 0),
                  in_sum & (doubt > rho * TWO**-12),
-                 (doubt > same_place / 4) & (softening == 0) & (width == 0),  # conversion decides
-                 cutoff and (cutoff < extent * TWO**-15 or cutoff < softening * TWO**-299)]  # nothing is promised
+                 (doubt > same_place / 4) & (softening == 0) & (width == 0),  # rounding of units decides
+                 cutoff and (cutoff < extent * TWO**-15 or cutoff < softening * TWO**-299)]  # not documented
     for name, each, at_least in (("V", share, least[0]), ("E", of_field, least[1])):
         total = factor * (each * (np.maximum(np.abs(charge), at_least) * bound + np.abs(charge) * slack)).sum(1)
         total = np.where(total > 0, total + underflow, 0)
         truth[name + "_bound"] = (total if name == "V" else total[:, None]) + np.abs(truth[name]) * TWO**-52
-        # Many terms that are each too weak for a sum, beside a strong one. The documentation says 4 times the bound.
+        # Many terms may be lost beside a strong term, because each is too weak to change the sum. The documentation
+        # then allows 4 times the bound.
         terms = np.abs(charge) * each
         strongest = terms.max(1, initial=0)
         undecided.append((terms * (terms < strongest[:, None] * relative / 4)).sum(1) > strongest * relative / 2)
@@ -325,7 +326,7 @@ def truth_of(drawn, p, asked):
         of_v, of_e = np.abs(charge) / rho, np.abs(charge) / rho**2 * (1 + (2 * rho / cutoff if cutoff else 0))
         most = max(of_v.sum(), asked["field"] * of_e.sum()) * factor / asked["largest"]
         truth["info"] = -3 if most > 1 else truth["info"]
-        undecided.append(0.99 < most < 1.01 or (not is_plain and most > 0.1))  # estimates, which are larger
+        undecided.append(0.99 < most < 1.01 or (not is_plain and most > 0.1))  # the program may overestimate these sums
     if "group" in drawn["data"]:
         group, places, doubt = (x[used] for x in (
             drawn["data"]["group"][mine], here["absolute"], here["doubt_of_charges"]))
@@ -395,7 +396,7 @@ def judge_problem(result, p, v, e, truth, asked, skip, where):
 
 
 def judge_set(file, drawn, truths, asked, skip, where):
-    """Judges everything that the results hold of a set. Returns whether some problem has a status of failure."""
+    """Judges all results of a set. Returns whether a problem has failed."""
     group, kind, batch = file[f"potential/{drawn['name']}"], drawn["kind"], drawn["batch"]
     result, attrs, lattice = {key: group[key][...] for key in numbers_of(group)}, dict(group.attrs), kind == "lattice"
     of_targets = {"lattice": ["origin", "spacing"], "points": ["point_offset"], "charges": ["offset"]}[kind]
@@ -461,8 +462,8 @@ def tamper(rng, path, drawn, truths, asked):
             bound = LONG(np.max(truth.get(what + "_bound", 0)))
             if what == "V_mean":
                 bound = abs(LONG(group["V_max"][p])) + abs(LONG(group["V_min"][p]))
-            # The change exceeds the bound and the digits of the type. A number that is or would become NaN or infinite
-            # changes to the other kind.
+            # The change exceeds the bound and the rounding of the type. NaN becomes 0.5. Numbers that are or would
+            # become infinite, and some others, become NaN.
             changed = LONG(flat[place]) + 4 * bound + abs(flat[place]) / TWO**20 + LONG("1e-300" if bound else "1e-3")
             in_range = np.isfinite(flat[place]) and changed < asked["largest"] / 2
             flat[place] = changed if in_range and chance(rng, 0.8) else 0.5 if np.isnan(flat[place]) else np.nan
@@ -488,7 +489,8 @@ def others_of(smallbatch, tmp_path):
 
 
 def draw_file(rng, double):
-    """Draws sets until the documentation decides everything. Returns them with their truths and requests."""
+    """Draws sets until the documentation defines all results. Returns the sets with their right results and
+    requests."""
     sets = {}
     for _ in range(1 + chance(rng, 0.3)):
         undecided = True

@@ -187,7 +187,7 @@ def write_set(group, drawn):
     if drawn["storage"].startswith("packed"):
         is_upper = drawn["storage"] == "packed_upper"
         group["A"] = packed_upper(a) if is_upper else packed(a)
-        # One dense matrix could have the same shape; 36 numbers could be a matrix of 6 rows.
+        # The attribute is needed if A could also be one dense matrix, or if 36 numbers could also be a 6 x 6 matrix.
         if len(a) == group["A"].shape[1] or drawn["n"] % 2 or drawn["n"] == 8:
             group.attrs["storage"] = "packed_upper" if is_upper else "packed_lower"
         elif is_upper:
@@ -207,7 +207,7 @@ def write_set(group, drawn):
 # The opinion.
 
 class System:
-    """One system and the facts about it. Each fact is computed when it is first asked for."""
+    """One system and the facts about it. Each fact is computed at its first use."""
 
     def __init__(self, drawn, k):
         self.u, self.wanted, self.type = drawn["u"], drawn["wanted"], drawn["a"].dtype
@@ -334,7 +334,7 @@ class Nearby:
 
 
 def best_addition(system, x, f):
-    """Returns the e, within the permitted additions, for which x leaves the smallest residual of A + diag(e)."""
+    """Returns the e, within the permitted additions, with the smallest residual of (A + diag(e)) x = b."""
     diagonal = np.diag(system.lower)
     most = 8 * np.maximum(max(f, system.n * system.u) * diagonal, system.n * system.u * diagonal.max())
     r = residual(system.stored, x, right_hand_side(system))
@@ -372,7 +372,7 @@ def forward_ratio(x, answers):
 
 
 class Judge:
-    """Compares one system's results with the opinion. Every complaint names the place."""
+    """Compares one system's results with the opinion. Every message names the file, the run and the system."""
 
     def __init__(self, system, f, results, where):
         self.system, self.f, self.where = system, f, where
@@ -435,7 +435,7 @@ class Judge:
                      if nearby.repaired else system.exact, nearby.added, nearby)
 
     def undecided(self, nearby):
-        """If rounding decides which pivots are raised, x must still solve a nearby system as promised."""
+        """Judges a system if rounding decides which pivots are raised: x must solve a nearby system."""
         system = self.system
         if self.info != 0:
             return
@@ -494,7 +494,7 @@ class Judge:
             self.within("log_determinant", np.log(pivots).sum(), allowed)
 
     def range(self, exact, certain):
-        """Judges statuses -4 and -5, if x is known to some digits."""
+        """Judges overflow (-4) and underflow (-5) of x, if the opinion knows x to two digits."""
         if not certain:
             return
         slack = float(RATIO * self.system.u / exact.rcond)
@@ -514,14 +514,14 @@ class Judge:
         if over < 1 + slack + 1e-6 and under < 12 + slack / self.system.u:
             expected.add(0)
         if over > 0.9 and -5 == self.info:
-            return  # one right-hand side each
+            return  # one right-hand side may overflow and another may underflow
         self.check(self.info in expected, "range: expected", expected, "overflow", over, "underflow", under)
 
 
 # Runs.
 
 def ways(smallbatch):
-    """Arguments of `run` that this machine allows, besides the default."""
+    """Returns the arguments of `run` that this machine allows, besides the default."""
     with open_problem_file(smallbatch.folder / "one.h5") as file:
         file["solve/s/A"] = np.ones((1, 1, 1))
         file["solve/s/b"] = np.ones((1, 1))
@@ -543,7 +543,7 @@ def read_arrays(group):
 
 
 def results_of(arrays, k, place):
-    """The results of system k, from the result of read_arrays()."""
+    """Returns the results of system k from `arrays`, the datasets of its set."""
     results = {name: arrays[name][k] for name in
                ("info", "backward_error", "rcond", "smallest_pivot", "log_determinant", "repaired", "perturbation")
                if name in arrays}

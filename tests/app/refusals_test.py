@@ -76,7 +76,7 @@ def deflate_short(file, group):
 
 
 def give_too_many_columns(file, group):
-    """Declares 2^24 columns, in a few kB."""
+    """Stores 2^24 columns of zeros, which take a few kB."""
     del group["b"]
     group.create_dataset("b", data=np.zeros((1, 1, 2**24), np.float32), chunks=(1, 1, 2**20), compression="gzip")
 
@@ -347,7 +347,7 @@ def limit_stack(kib):
 
 
 def test_a_small_stack_is_named(smallbatch, tmp_path):
-    """With a small stack the program used to die, or seemed to find a damaged file."""
+    """The program refuses a stack that is too small. Otherwise, it could crash or report a damaged file."""
     with open_problem_file(tmp_path / "p.h5") as file:
         add_solve(file)
     for kib in (64, 256, 4095):

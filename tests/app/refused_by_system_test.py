@@ -103,7 +103,8 @@ def test_what_fails_after_the_output_has_its_name_says_that_it_stands(place, nam
 
 
 def test_shares_of_one_launcher_write_files_of_their_own(place):  # noqa: F811
-    """Under a launcher a process with --shard computes that share. Two processes that write one file notice it."""
+    """Under a launcher, a process with --shard computes its share. If two processes write one file, the second process
+    fails."""
     variables = dict(os.environ, MV2_COMM_WORLD_SIZE="2")
     for part in (1, 2):
         output = place / f"new{part}.h5"

@@ -86,14 +86,14 @@ def facts(browser, name):
 
 
 def number(text):
-    """A number of the page: 1 234, −1.5, 2×10⁻⁷."""
+    """Returns the value of a number on the page, such as 1 234, −1.5 or 2×10⁻⁷."""
     text = re.sub(r"(?:×|^)10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)$", lambda found: ("e" if found.start() else "1e") + found[1].translate(
         str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")), text)
     return float(text.replace("\u202f", "").replace("−", "-").replace("-e", "-1e"))
 
 
 def pictures(browser, name):
-    """(alternative text, width, height) of each picture of a section."""
+    """Returns (alternative text, width, height) of each picture of a section."""
     return browser.evaluate(f"[...{section(name)}.querySelectorAll('img')].map(i => [i.alt, i.naturalWidth, i.naturalHeight])")
 
 
@@ -112,7 +112,7 @@ def test_it_fits_and_is_legible_everywhere(browser, report):
             assert sum(url.startswith("file:") for url in browser.requests()) == 1
             assert browser.evaluate("document.documentElement.scrollWidth") <= width
             assert browser.evaluate("document.scripts.length + document.querySelectorAll('link,object').length") == 0
-            # Nothing but tables, which scroll by themselves, is wider than its column.
+            # Only tables may be wider than the window, because they scroll by themselves.
             assert browser.evaluate("[...document.querySelectorAll('body *:not(.wide *)')].filter(e => "
                                     "e.getBoundingClientRect().right > innerWidth + 1).map(e => e.outerHTML.slice(0, 80))") == []
             colours = browser.evaluate("""(() => { const paper = getComputedStyle(document.body).backgroundColor;

@@ -72,7 +72,7 @@ def finished(smallbatch_program, tmp_path_factory):
 
 @pytest.fixture
 def whole(finished, tmp_path):
-    """The problem file, and the contents and summary of an uninterrupted run."""
+    """Copies the problem file and the results of an uninterrupted run. Returns the contents and summary of that run."""
     for name in ("p.h5", "whole.h5"):
         shutil.copy(finished[0] / name, tmp_path)
     return finished[1]
@@ -156,7 +156,8 @@ def test_of_every_kind_of_set(smallbatch, tmp_path, killer, more):
 
 
 def test_lists_of_axes_are_written_anew(smallbatch, tmp_path, killer):
-    """The lists lie in heaps, which HDF5 passes to its driver as if they were numbers."""
+    """HDF5 stores these lists in heaps, and passes the heaps to its file driver as if they were raw data. The test
+    erases the heaps of the unfinished file."""
     with open_problem_file(tmp_path / "p.h5") as file:
         for number in range(1000):
             add_solve(file, f"s{number:04d}", batch=1, n=2)
@@ -184,7 +185,7 @@ def test_lists_of_axes_are_written_anew(smallbatch, tmp_path, killer):
 
 def test_a_run_that_is_killed_again_and_again_ends(smallbatch, tmp_path, whole, killer):
     calls = calls_of_a_run(smallbatch, killer)
-    # Every start repeats laying out and finishing, which are almost half of a run's calls.
+    # Every start lays out and finishes the file again. These steps are almost half of a run's calls.
     for sixths in (2, 2, 3, 3, 4, 4, 4):
         killed = start(smallbatch, [*CALL, "--resume"], killer, KILL_AT=calls * sixths // 6)
         if killed.returncode != -signal.SIGKILL:
@@ -314,7 +315,7 @@ def test_without_locks_each_run_has_a_file_of_its_own_and_no_journal(smallbatch,
 
 
 def records_of(journal):
-    """Begin, end and content of each record."""
+    """Yields begin, end and content of each record of a journal."""
     data, begin = journal.read_bytes(), 0
     while begin < len(data):
         end = begin + 32 + int(data[begin:begin + 16], 16)
@@ -342,7 +343,7 @@ def test_a_journal_without_some_records_is_gone_on_with_from_there(smallbatch, t
 
 
 def test_a_journal_of_other_ranges_is_not_believed(smallbatch, tmp_path, whole, killer):
-    """The blocks in this journal have the right numbers, but other systems."""
+    """The blocks in this journal have the right numbers and wrong ranges of systems. They are computed again."""
     leave_half(smallbatch, killer)
     found = [content for _, _, content in records_of(tmp_path / JOURNAL)]
     ranges = b"franges\x82\x00"  # in CBOR: an array of two, the first system and the number of systems
@@ -394,7 +395,7 @@ def test_results_whose_folder_cannot_be_flushed_stand_and_are_told(smallbatch, t
 
 
 def long_problem(path):
-    """Minutes of work, in many blocks."""
+    """Writes a problem that takes minutes, in many blocks."""
     rng = np.random.default_rng(1)
     with open_problem_file(path) as file:
         add_potential(file, position=rng.uniform(0, 60, (20000, 3)), charge=np.ones(20000), shape=(300, 300, 500))
@@ -448,7 +449,8 @@ def test_what_reads_for_long_heeds_a_signal_without_the_clock(smallbatch, tmp_pa
 
 
 def test_a_signal_that_comes_with_the_first_block_is_told_what_is_left_then(smallbatch, tmp_path, whole, killer):
-    """When the signal comes, other stages have ended, and they had left nothing."""
+    """The signal comes while the journal's first record is written, before any block is finished. The message must
+    describe the files that are left at the end of the run."""
     done = subprocess.run([smallbatch.program, *CALL], cwd=tmp_path, capture_output=True, text=True, timeout=100,
                           env=dict(os.environ, LD_PRELOAD=str(killer), SIGNAL_AT_WRITE="--pivot-floor"))
     assert done.returncode == 128 + signal.SIGTERM, done.stderr
@@ -571,8 +573,8 @@ def test_two_long_names_have_two_temporary_files(smallbatch, tmp_path, killer):
 
 
 def test_a_large_input_that_was_changed_where_its_hash_does_not_look_is_refused(smallbatch, tmp_path, killer):
-    """A file of more than 64 MiB is identified by the hash of 64 pieces, and its time can be set back. The problems of
-    finished blocks have a separate hash of all their numbers."""
+    """A file of more than 64 MiB is identified by the hash of 64 pieces and by two times. The time of modification can
+    be set back. The time of the last change (ctime) cannot."""
     with open_problem_file(tmp_path / "p.h5") as file:
         add_solve(file, batch=20000, n=32)
     assert (tmp_path / "p.h5").stat().st_size > 64 << 20
@@ -613,7 +615,7 @@ def test_a_journal_of_another_program_is_refused(smallbatch, tmp_path, whole, ki
     (tmp_path / JOURNAL).write_bytes(text)
     assert "the layout of result files was not known" in smallbatch(*CALL, "--resume", expect=2).stderr
     first = 32 + int(data[:16], 16)
-    (tmp_path / JOURNAL).write_bytes(data[:first] + text)  # the record of this run, without any finished block
+    (tmp_path / JOURNAL).write_bytes(data[:first] + text)  # the run's record, then a record that is no block
     assert "this program does not understand this journal" in smallbatch(*CALL, "--resume", expect=2).stderr
 
 
@@ -660,7 +662,7 @@ def test_results_that_were_damaged_are_not_complete(smallbatch, tmp_path, whole)
 
 
 def h5_place(path):
-    """Returns where the first dataset of numbers in /solve begins."""
+    """Returns the offset of the first dataset in /solve with more than 1000 bytes."""
     with h5py.File(path) as file:
         found = []
         file["solve"].visititems(lambda _, item: found.append(item.id.get_offset())

@@ -329,7 +329,7 @@ def test_failed_systems_get_a_status_and_leave_their_neighbours_alone(smallbatch
         for name in ["backward_error", "rcond", "smallest_pivot", "log_determinant"]:
             assert np.array_equal(np.isnan(bad["solve/systems"][name][...]), info != 0)
         assert not bad["solve/systems/repaired"][...].any()
-        assert (bad["verification/solve/systems/verdict"][...] == 1).all()  # the referee refuses the same ones
+        assert (bad["verification/solve/systems/verdict"][...] == 1).all()  # the referee refuses the same systems
     summary = json.loads(done.stdout)
     assert summary["all_right"] is False
     assert {f["status"]: f["count"] for f in summary["sets"][0]["failed"]} == {3: 1, -1: 2, -2: 1, -3: 1}
@@ -550,7 +550,7 @@ def test_results_that_were_changed_are_refused(smallbatch, tmp_path, name):
 
 
 def test_results_of_older_formats_are_verified(smallbatch, tmp_path):
-    """Removes everything that formats 1.2 and 1.1 added."""
+    """Turns the results into files of formats 1.2, 1.1 and 1.0, by removing what later formats have added."""
     with open_problem_file(tmp_path / "p.h5") as file:
         add_solve(file)
         add_solve(file, name="empty", batch=0)

@@ -294,7 +294,7 @@ def test_a_share_is_verified_with_its_own_problems_alone(smallbatch, tmp_path):
 
 
 def test_processes_that_do_not_know_each_other_are_refused(smallbatch, tmp_path):
-    """Each of them would write the same file."""
+    """Without MPI, each process would compute the whole run and write the same file."""
     with open_problem_file(tmp_path / "p.h5") as file:
         add_solve(file)
     environment = {**os.environ, "OMPI_COMM_WORLD_SIZE": "2"}
@@ -304,7 +304,8 @@ def test_processes_that_do_not_know_each_other_are_refused(smallbatch, tmp_path)
 
 @pytest.fixture
 def mpirun(smallbatch, tmp_path):
-    """Starts n processes of the command, if MPI is installed and in the program."""
+    """Returns a function that starts several processes of the command. Skips the test if there is no mpirun, or no MPI
+    in the program."""
     if shutil.which("mpirun") is None:
         pytest.skip("there is no mpirun here")
     options = []
@@ -368,11 +369,11 @@ def test_ranks_end_together(smallbatch, mpirun, tmp_path):
     refuse(7, ["there.h5", "exists"], "p.h5", "-o", "there.h5")
     refuse(2, ["p.h5 is the input"], "p.h5", "-o", "p.h5", "--overwrite")
     refuse(7, ["none/r.h5"], "p.h5", "-o", "none/r.h5")
-    # The last rank may write only a few blocks of the file, and its share lies after them.
+    # The last rank may write only the first kilobytes of the file, and its share is behind them.
     refuse(7, ["rank 2: ", "r.h5"], "p.h5", "-o", "r.h5", before_last=["sh", "-c", 'ulimit -f 16; exec "$@"', "sh"])
     assert (tmp_path / "there.h5").read_text() == "precious"
-    # The first rank has the exit code. A launcher that sees another code ends the other ranks before they have
-    # reported.
+    # Only the first rank exits with the code of the run, and the others with 0. A launcher that sees another code ends
+    # the remaining ranks before they have reported.
     keep_code = ["sh", "-c", 'trap : TERM; "$@"; echo $? > code', "sh"]
     mpirun(2, "run", "damaged.h5", "-o", "r.h5", expect=3, before_last=keep_code)
     assert (tmp_path / "code").read_text() == "0\n"

@@ -10,7 +10,7 @@ from tests.problems import open_problem_file
 
 @pytest.fixture(params=["cpu", "reference"])
 def solve(request, smallbatch, tmp_path):
-    """Solves one set and returns its results as a dictionary. Nothing may disagree."""
+    """Returns a function that solves one set and returns its results. The referee must agree with every system."""
 
     def run(a, b=None, floor=0, **attributes):
         with open_problem_file(tmp_path / "p.h5") as file:
@@ -35,7 +35,7 @@ def test_numbers_of_a_repaired_matrix_are_those_of_its_lower_triangle(solve):
     a = np.array([[[2, np.nextafter(np.float32(6), np.float32(7))], [6, 18]]], np.float32)
     result = solve(a, compute="log_determinant", floor=1e-30)
     assert result["info"].tolist() == [0] and result["repaired"].tolist() == [1]
-    assert result["perturbation"][0] == np.float32(2**-23)  # the floor n u of 18 - 36/2 = 0
+    assert result["perturbation"][0] == np.float32(2**-23)  # n u, because the second pivot is 18 - 36/2 = 0
 
 
 def test_a_singular_matrix_before_a_tiny_right_hand_side_fails_by_its_pivot(solve):
@@ -55,7 +55,7 @@ def test_solutions_among_the_smallest_numbers_are_exact(solve):
             x = np.random.default_rng(n).integers(-9, 10, (1, n)).astype(float)
             least = float(np.finfo(dtype).smallest_subnormal)
             result = solve(a.astype(dtype), (a @ x[0] * least).astype(dtype))
-            if result["info"][0] == 0:  # -5, if x before rounding to T shows that its rounding is too coarse
+            if result["info"][0] == 0:  # otherwise -5: rounding x to dtype loses too many digits
                 assert (result["x"][0] == x[0] * least).all() and result["backward_error"][0] == 0
 
 

@@ -1,5 +1,4 @@
-"""stdout and stderr that are closed, full or read by nobody. The results are always the same as without these
-faults."""
+"""stdout and stderr that are closed or full. The results are always the same as without these faults."""
 
 import h5py
 import pytest

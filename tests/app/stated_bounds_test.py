@@ -1,7 +1,7 @@
 """V, E and energies in the cases nearest to the bounds of docs/numerics.md. These are softenings far above the extent
 and the cut-off, equal charges with rounding errors of one sign, and units with rounded products. Truths are computed in
-long double from exact differences of coordinates. A right result is never called wrong, and a planted error is always
-called wrong."""
+long double from exact differences of coordinates. `verify` accepts every right result, and finds every planted
+error."""
 
 import functools
 import types
@@ -31,7 +31,7 @@ def halves(a):
 
 
 def in_angstrom(numbers, unit):
-    """number * unit as the exact sum of two long doubles."""
+    """Returns numbers * unit as the exact sum of two long doubles."""
     product = numbers.astype(LONG) * LONG(unit)
     (a, b), (c, d) = halves(numbers), halves(np.array(unit))
     return product, ((a * c - product) + a * d + b * c) + b * d
@@ -77,13 +77,13 @@ def write(file, kind, name, drawn, unit, **attributes):
 
 
 def terms(targets, charges, softening, cutoff, screening_length, width, precision, shift):
-    """Terms of pairs without the charge: displacement, g, slope, and the bounds of g and of the field."""
+    """Returns the terms of pairs without the charge: displacement, g, slope, and the bounds of g and of the field."""
     d = between([x[:, :, None] for x in targets], [x[:, None] for x in charges])
     extent = np.maximum(*(norm(between(x, [y[:, :1] for y in targets])).max(1) for x in (targets, charges)))[:, None, None]
     r2 = (d * d).sum(-1)
     r, rho = np.sqrt(r2), np.sqrt(r2 + LONG(softening) ** 2)
     width = np.broadcast_to(width, r.shape).astype(LONG)
-    with np.errstate(divide="ignore", invalid="ignore"):  # of a charge with itself, which is left out
+    with np.errstate(divide="ignore", invalid="ignore"):  # for r = 0 of a charge with itself, which has no term
         g, slope = interaction(r, rho, cutoff, screening_length, width)
         rho, of_v, of_e, lost = bounds(rho, screening_length, width, precision == "double")
         m = np.minimum(rho, cutoff) if cutoff else rho
@@ -99,7 +99,7 @@ def problems(unit):
 
 @functools.cache
 def truths(unit, precision):
-    """The true results of each set, and their bounds."""
+    """Returns the true results of each set, and their bounds."""
     shift = LONG(2) ** (-52 if precision == "double" else -23)
     of_sets = {}
     for name, (position, charge, points, *lengths, width) in problems(unit).items():

@@ -11,8 +11,8 @@ import pytest
 
 from tests.problems import add_potential, numbers_of, open_problem_file, results_to_change
 
-VOLT = 14.399645478425672  # one e at one angstrom
-KT = VOLT / (8.617333262145e-5 * 298.15)  # at 298.15 K
+VOLT = 14.399645478425672  # V of one e at one angstrom, in volts
+KT = VOLT / (8.617333262145e-5 * 298.15)  # the same V in kT/e, at 298.15 K
 
 
 def truth(points, position, charge, softening=0.0, cutoff=0.0, own=False):
@@ -30,7 +30,7 @@ def truth(points, position, charge, softening=0.0, cutoff=0.0, own=False):
 
 
 def interaction(position, charge, group, softening=0.0, cutoff=0.0):
-    """sum over the charges of group 1 of their charge times the potential of group 2, e^2/angstrom"""
+    """Returns the sum over the charges of group 1 of charge times potential of group 2, in e^2/angstrom."""
     one, two = group == 1, group == 2
     v, _ = truth(position[one], position[two], charge[two], softening, cutoff)
     return (charge[one] * v).sum()

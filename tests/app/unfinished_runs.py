@@ -1,4 +1,5 @@
-"""Runs that are killed at a chosen system call, and problem files with every kind of set in many small blocks."""
+"""Builds the library that kills runs at a chosen system call, and writes problem files with every kind of set in many
+small blocks."""
 
 import os
 import shutil
@@ -18,7 +19,7 @@ def build_killer(folder):
 
 
 def write_problems(path):
-    """Writes blocks of at most 0.2 MB (--memory 1MiB): about ten for each set."""
+    """Writes sets of every kind. With --memory 1MiB, blocks have at most 0.2 MB, and each set has about ten blocks."""
     rng = np.random.default_rng(3)
     with open_problem_file(path) as file:
         add_solve(file, "plain", batch=400, n=32)

@@ -10,7 +10,8 @@ FIRST, WIDTH, DELAY = 1.4e9, 1e5, 21.3e-9  # Hz, Hz, seconds from an input to th
 
 
 def magnitudes(channels, inputs):
-    """|V| of a sample's mean, (channel, baseline): two sources of power 1, one without delay, and noise 1."""
+    """Returns the expected |V| of a mean, (channel, baseline). There are two sources of power 1, one of them without
+    delay, and noise of power 1."""
     i, j = np.tril_indices(inputs)
     frequency = FIRST + WIDTH * np.arange(channels)[:, None]
     return np.abs(1 + np.exp(2j * np.pi * frequency * DELAY * (i - j)) + (i == j))
@@ -29,7 +30,7 @@ def cells(path, columns, rows):
         pixels, texts = np.asarray(image.convert("RGB")).astype(int), dict(image.text)
     assert texts["Scale"] == "linear"
     ink = (pixels == INK).all(-1)
-    frames = [end for begin, end in runs(ink.sum(0) > 500)]  # beside the columns of the frame
+    frames = [end for begin, end in runs(ink.sum(0) > 500)]  # right of each vertical line of a frame
     assert len(frames) == 4
     bar = frames[2]
     left, top, width, height = map(int, texts["Map"].split(","))
@@ -57,7 +58,7 @@ def test_generated_sources_make_fringes(smallbatch, tmp_path):
     found, texts = cells(tmp_path / "v.png", 528, channels)
     assert "correlation/array" in texts["Title"]
     expected = magnitudes(channels, inputs)
-    # A mean of 4096 samples is off by a few times 3 / 64.
+    # The noise of a mean of 4096 samples is a few times 3 / 64.
     assert np.abs(found - expected).max() < 0.35 and np.abs(found - expected).mean() < 0.05
     longest = 31 * 32 // 2  # baseline (31, 0)
     phase = (FIRST + WIDTH * np.arange(channels)) * DELAY * 31
@@ -73,7 +74,7 @@ def test_generated_sources_make_fringes(smallbatch, tmp_path):
 
 
 def test_any_integration_of_integers_and_what_is_flagged(smallbatch, tmp_path):
-    """The second integration, of one sample: V_ij = x_i conj(x_j). All samples of input 1 in channel 2 are flagged."""
+    """The second integration has one sample, so V_ij = x_i conj(x_j). The sample of input 1 in channel 2 is flagged."""
     rng = np.random.default_rng(5)
     signal = rng.integers(-128, 128, (3, 4, 3, 2)).astype(np.int8)
     flag = np.zeros((3, 4, 3), np.uint8)

@@ -155,13 +155,15 @@ TEST_F(VerifySystems, BackwardErrorsInDoublePrecisionAreVerifiedToAPartOfThemsel
   EXPECT_EQ(verdict(right), Verdict::agreed);
   for (const double wrong : {0.0, 0.5 * right, 1.5 * right, 1.1 * right + 5 * 0x1p-53, right + 0x1p-53})
     EXPECT_EQ(verdict(wrong), Verdict::disagreed) << wrong;
-  // Before format 1.3, residuals of doubles were computed in double precision. This rounds them more.
+  // Results before format 1.3 lack the perturbation. Their residuals were computed in double precision, so the bound is
+  // wider.
   block.perturbation.clear();
   EXPECT_EQ(verdict(right + 0x1p-54), Verdict::agreed);
 }
 
 TEST_F(VerifySystems, LogDeterminantsFarFromOneAreRight) {
-  // The stored number has half of the rounding of ln d and e ln 2, and the referee's number has the other half.
+  // ln det A = ln d + e ln 2 is rounded twice: in the stored number and in the referee's number. The bound must allow
+  // both.
   for (int k = -300; k <= 300; k += 7) {
     SolveSet set;
     set.batch = 40;
@@ -201,7 +203,7 @@ TEST_F(VerifySystems, RepairedSystemsAreJudgedByTheRepairedMatrix) {
   block_.repaired[1] = 0;
   EXPECT_EQ(verdict_of(1), Verdict::disagreed);
   block_.repaired[1] = 1;
-  block_.backward_error[1] = 0;  // that of the repaired matrix; that of A as given is right
+  block_.backward_error[1] = 0;  // right for the repaired matrix, but the error must be that of A as given
   EXPECT_EQ(verdict_of(1), Verdict::disagreed);
   block_.backward_error[1] = static_cast<float>(floor_ / 4);
   floor_ *= 2;
@@ -237,14 +239,14 @@ TEST_F(VerifySystems, TheWorstNumbersAreReported) {
   block_.backward_error = {0, 0x1p-24F, 0x1p-23F, 1};
   block_.rcond = {0.5F, 0.25F, 0.125F, 0};
   block_.repaired = {0, 2, 1, 9};
-  block_.info[3] = 2;  // a failed system has no numbers
+  block_.info[3] = 2;  // the numbers of a failed system do not count
   SetOutcome outcome = start_outcome(set_);
   outcome.count_numbers(block_);
   EXPECT_EQ(outcome.worst_backward_error, 2);
   EXPECT_EQ(outcome.smallest_rcond, 0.125);
   EXPECT_EQ(outcome.repaired_pivots, 3);
   EXPECT_EQ(outcome.repaired_systems, 2);
-  for (const std::size_t s : {0, 1, 2}) {  // a NaN is the worst, at any place
+  for (const std::size_t s : {0, 1, 2}) {  // a NaN counts as the worst number, in any system
     block_.backward_error = {0, 0, 0, 0};
     block_.backward_error[s] = block_.rcond[s] = nan_value;
     SetOutcome spoiled = start_outcome(set_);
@@ -332,7 +334,7 @@ TEST_F(VerifyPotential, AStatusMustFitTheCharges) {
   std::fill(block_.potential.begin(), block_.potential.end(), nan_value);
   EXPECT_EQ(judge().verdict[0], Verdict::disagreed);
   block_.position[1] = std::numeric_limits<double>::quiet_NaN();
-  EXPECT_EQ(judge().verdict[0], Verdict::agreed);  // both refuse
+  EXPECT_EQ(judge().verdict[0], Verdict::agreed);  // the referee refuses the charges, too
   block_.info[0] = 0;
   EXPECT_EQ(judge().verdict[0], Verdict::disagreed);
 }
@@ -402,7 +404,7 @@ TEST_F(VerifyPotentialOutOfRange, AnInfinityWithinTheRangeDisagrees) {
 }
 
 TEST_F(VerifyPotentialOutOfRange, AtTheEdgeBothAnswersAgree) {
-  // The sum that decides about this status is V of the first point here.
+  // V of the first point is within its error bound of the largest float, so both statuses and both values are right.
   for (const double part : {1 - 5e-8, 1.0, 1 + 5e-8}) {
     options_.unit_factor = part * static_cast<double>(std::numeric_limits<float>::max());
     for (const int z : {0, 1})
@@ -432,7 +434,7 @@ TEST_F(VerifyPotentialOutOfRange, PointsAreJudgedByTheirValues) {
     block_.info[0] = 1;
     EXPECT_EQ(verdict(mode), Verdict::disagreed);
   }
-  options_.unit_factor /= 2;  // all in range, except the target on the charge
+  options_.unit_factor /= 2;  // all values are in range, except V of the target on the charge
   for (std::size_t i = 0; i < 6; ++i)
     block_.potential[i] =
         static_cast<float>(options_.unit_factor / std::hypot(block_.point[3 * i], block_.point[3 * i + 2]));
@@ -443,7 +445,7 @@ TEST_F(VerifyPotentialOutOfRange, PointsAreJudgedByTheirValues) {
   block_.info[0] = info_values_out_of_range;
   EXPECT_EQ(verdict(), Verdict::disagreed);
   block_.info[0] = 1;
-  block_.potential[3] = INFINITY;  // not the one that is checked
+  block_.potential[3] = INFINITY;  // the sample does not have this point
   EXPECT_EQ(verdict(second), Verdict::disagreed);
 }
 
@@ -507,7 +509,7 @@ using VerifyManyPointsDeathTest = VerifyManyPoints;
 TEST_F(VerifyManyPointsDeathTest, AnInterruptionIsNoticedBetweenParts) {
   EXPECT_EXIT(
       {
-        std::signal(SIGINT, SIG_DFL);  // in the background of a shell it is ignored, and stays ignored
+        std::signal(SIGINT, SIG_DFL);  // a background job of a shell ignores SIGINT until it is reset
         catch_interruptions();
         double told = 0;
         try {
@@ -541,7 +543,7 @@ class VerifyPoints : public ::testing::Test {
     block_.point = {1, 0, 0, 5, 0, 0, 0, 3, 0};
     block_.resize_results(true);
     block_.potential = {-1, 1.0F / 5 - 2.0F / 3, 1.0F / 3};
-    // Toward the charge of -2 from both sides; away from the charge of 1.
+    // The field points toward the charge of -2, and away from the charge of 1.
     block_.field = {3, 0, 0, 1.0F / 25 - 2.0F / 9, 0, 0, 0, 1.0F / 9, 0};
     block_.energy = {-1, 0, 0};
   }
@@ -628,7 +630,8 @@ TEST_F(VerifyPoints, ABlockIsAPartOfTheSet) {
   EXPECT_EQ(verify(set_, last, options_, everything, 1, points_).verdict.at(0), Verdict::disagreed);
 }
 
-/// V = 1, 2 in one problem; 3, infinity, -6 in another; NaN in a third. The second lies in two blocks of planes.
+/// Three problems with V = 1, 2, infinity, with V = 3, infinity, -6, and with V = NaN. The second problem is cut into
+/// two blocks of planes.
 class VerifyStatistics : public ::testing::Test {
  protected:
   VerifyStatistics() {
@@ -655,8 +658,8 @@ TEST_F(VerifyStatistics, PartsAddUp) {
   StatisticsOfSet found(3);
   constexpr double infinity = std::numeric_limits<double>::infinity();
   const PotentialSummary none{infinity, -infinity, 0, 0};
-  found.add(0, 1, std::vector<PotentialSummary>{{2, 2, 2, 1}, {1, 1, 1, 1}, none});  // one per plane
-  found.add(1, 2, std::vector<PotentialSummary>{{3, 3, 3, 1}, none, none, none});    // two planes of each
+  found.add(0, 1, std::vector<PotentialSummary>{{2, 2, 2, 1}, {1, 1, 1, 1}, none});  // three planes of problem 0
+  found.add(1, 2, std::vector<PotentialSummary>{{3, 3, 3, 1}, none, none, none});    // two planes of problems 1 and 2
   found.add(1, 1, std::vector<PotentialSummary>{{-6, -6, -6, 1}});
   const PotentialStatistics statistics = found.statistics();
   for (std::size_t p = 0; p < 2; ++p) {
@@ -668,7 +671,8 @@ TEST_F(VerifyStatistics, PartsAddUp) {
 }
 
 TEST(StatisticsOfSet, DoNotDependOnHowPlanesWereCut) {
-  // A plain running sum would lose the planes after 1e16. StatisticsOfSet loses nothing, however planes are cut.
+  // A plain running sum would lose the planes after 1e16. StatisticsOfSet adds the rounding errors, so every cut gives
+  // one mean.
   std::vector<PotentialSummary> planes;
   for (const double sum : {1e16, 1.0, 1.0, 1.0, -1e16, 0.1, 0.2, 0.3}) planes.push_back({sum, sum, sum, 1});
   std::vector<double> means;
@@ -691,7 +695,7 @@ TEST_F(VerifyStatistics, RightOnesAgreeAndMakeNoProblemChecked) {
   EXPECT_EQ(verdicts.verdict[1], Verdict::agreed);
 }
 
-/// Values of three problems, with infinities. The second is longer than the part that a thread takes at a time.
+/// Values of three problems, with infinities. The second problem is longer than the part that a thread sums at a time.
 class VerifyStatisticsOfMany : public ::testing::Test {
  protected:
   static constexpr std::int64_t ends[] = {0, 70000, 300001, 300011};
@@ -702,7 +706,7 @@ class VerifyStatisticsOfMany : public ::testing::Test {
     for (std::int64_t i = 0; i < ends[3]; ++i)
       block_.potential.push_back(i % 1009 == 1008 ? INFINITY : std::sin(static_cast<float>(i)) + 0.25F);
   }
-  /// Returns whether every number of threads finds these statistics.
+  /// Returns whether the referee agrees with `statistics` for every number of threads.
   bool agree(const PotentialStatistics& statistics) const {
     bool all = true;
     for (const unsigned threads : {1, 2, 5}) {
@@ -775,7 +779,7 @@ TEST_F(VerifyStatistics, WrongOnesDisagree) {
 
 TEST(Verdicts, AHairAboveTheBoundStaysADisagreement) {
   Verdicts whole(1), part(1);
-  part.add(0, 1 + 1e-12);  // 1 as a float
+  part.add(0, 1 + 1e-12);  // rounds to 1 as a float
   whole.merge(0, part);
   EXPECT_EQ(whole.verdict[0], Verdict::disagreed);
 }

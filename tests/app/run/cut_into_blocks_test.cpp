@@ -1,4 +1,4 @@
-// Blocks of a set cover it once, in order, and keep the limits.
+// Blocks cover a set once, in order, and keep the limits of bytes and of pairs.
 #include "app/run/cut_into_blocks.hpp"
 
 #include <gtest/gtest.h>
@@ -86,7 +86,7 @@ TEST(PlaneBlocks, ManyChargesCutByWork) {
   expect_cover(set, ranges);
 }
 
-/// Problems with so many charges and points each.
+/// Returns a set with charges[p] charges and targets[p] points in problem p.
 PotentialSet points(const std::vector<std::int64_t>& charges, const std::vector<std::int64_t>& targets) {
   PotentialSet set = lattices(charges, {});
   set.targets = TargetKind::points;

@@ -12,16 +12,16 @@ TEST(Estimates, ASmallJobIsTheCpusAndALongOneTheGpus) {
     EXPECT_FALSE(is_gpu_quicker(small, true, threads)) << threads;
     EXPECT_TRUE(is_gpu_quicker(large, true, threads)) << threads;
   }
-  // The referee takes longest, and the same cores run it on either device.
+  // The referee takes longest. It runs on the same cores with either device.
   const Estimate verified{0.1, 0.01, 1e3, 0.01};
   EXPECT_FALSE(is_gpu_quicker(verified, false, 16));
 }
 
 TEST(Estimates, EverythingIsVerifiedUntilThatTakesTenTimesTheComputing) {
   EXPECT_EQ(affordable_share({1, 1, 12, 0}, false, 1), 1);
-  EXPECT_EQ(affordable_share({1, 1, 23.9, 0}, false, 1), 0.5);  // of 12
+  EXPECT_EQ(affordable_share({1, 1, 23.9, 0}, false, 1), 0.5);  // 10 x computing + 2 s = 12 s are affordable
   EXPECT_EQ(affordable_share({1, 1, 24.1, 0}, false, 1), 0.25);
-  EXPECT_EQ(affordable_share({100, 1, 1000, 0}, false, 100), 1);  // cores verify as they compute
+  EXPECT_EQ(affordable_share({100, 1, 1000, 0}, false, 100), 1);  // 100 threads compute and verify
   EXPECT_EQ(affordable_share({100, 1, 12 * 1024, 0}, true, 1), 1.0 / 1024);
 }
 

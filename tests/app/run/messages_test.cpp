@@ -106,7 +106,7 @@ TEST(Messages, WhatIsNotWholeIsRefused) {
   ShareOutcome all{{SetOutcome{}}, {0}, {}, {}};
   EXPECT_THROW((void)layout_of(outcome), std::exception);
   EXPECT_THROW(add_message(all, layout), std::exception);
-  EXPECT_THROW(add_message(all, outcome), std::exception);  // of no sets
+  EXPECT_THROW(add_message(all, outcome), std::exception);  // the outcome has no sets
   for (std::size_t length = 0; length < layout.size(); ++length)
     EXPECT_THROW((void)layout_of(layout.substr(0, length)), std::exception) << length;
 }
@@ -116,7 +116,7 @@ TEST(Messages, OutcomesOfSharesAddUp) {
   first.batch = 3;
   first.failed = {{1, 1}};
   first.worst_backward_error = 2;
-  first.smallest_rcond = nan;  // a NaN stays
+  first.smallest_rcond = nan;  // the total must be NaN, too
   first.potential_range = std::array{-1.0, 1.0};
   first.verification = {"rule", 3, 3, 0, 0.5, 2};
   first.compute_seconds = 2;

@@ -1,4 +1,4 @@
-// A run whose input is cut short, changed or replaced meanwhile. It is refused, and no file is left.
+// Runs with an input that is cut short, changed or replaced during the run. They fail, and leave no file.
 #include "app/run/pipeline.hpp"
 
 #include <fcntl.h>
@@ -180,7 +180,7 @@ TEST_F(RunOfAChangingFile, IsRefusedWhereAnotherFileTakesItsName) {
   expect_refusal("replaced");
 }
 
-/// The file still holds what was read.
+/// New permissions, a new name or removal do not change the content of the open file, so the run succeeds.
 TEST_F(RunOfAChangingFile, IsCompleteWhereItIsTouchedAlone) {
   using Change = std::function<void(const std::filesystem::path&)>;
   const std::array<Change, 3> changes{

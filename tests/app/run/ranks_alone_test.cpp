@@ -1,4 +1,5 @@
-// The processes of a run in a build without MPI: always one, never several that do not know each other.
+// In a build without MPI, a run has one process. Several processes of a launcher are refused, because each of them
+// would compute the whole run.
 #include "app/run/ranks.hpp"
 
 #include <gtest/gtest.h>
@@ -17,7 +18,7 @@ constexpr const char* size_names[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_C
 constexpr const char* rank_names[] = {"PMIX_RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK",
                                       "SLURM_PROCID"};
 
-/// The environment has no launcher, before a test and after it.
+/// Removes the variables of launchers from the environment, before and after a test.
 class RanksAlone : public ::testing::Test {
  protected:
   RanksAlone() { forget(); }

@@ -52,8 +52,7 @@ TEST(Stages, EveryBlockPassesAllOfThemInOrder) {
 }
 
 TEST(Stages, AreAtWorkAtTheSameTimeOnSoManyBlocksAndNoMore) {
-  // Each stage waits, with its first block, until all others have begun theirs. The test ends only if the stages
-  // overlap.
+  // Stage s waits with block 3 - s until all four stages wait. The test ends only if the stages overlap.
   StageThreads threads;
   std::atomic<int> begun = 0;
   std::atomic<std::int64_t> in_memory = 0, most = 0;
@@ -82,8 +81,8 @@ TEST(Stages, AreAtWorkAtTheSameTimeOnSoManyBlocksAndNoMore) {
 }
 
 TEST(Stages, SeveralDevicesComputeAtTheSameTimeAndBlocksAreWrittenInOrder) {
-  // The first blocks wait for each other while they are computed, one on each device. The test ends only if all three
-  // devices take part.
+  // The first three blocks wait for each other while they are computed. The test ends only if three devices compute
+  // them at the same time.
   StageThreads threads(3);
   std::atomic<int> met = 0;
   std::array<std::atomic<std::int64_t>, 3> computed{};
@@ -178,7 +177,7 @@ TEST(Stages, AFailureOfAnyEndsAllAndReachesTheCaller) {
   }
 }
 
-/// At whatever moment a computer is lost, another computer computes its block. Blocks are written once, in order.
+/// If a device is lost while it computes a block, another device computes the block. Blocks are written once, in order.
 TEST(Stages, TheOthersGoOnWhereADeviceIsLost) {
   StageThreads threads(4);
   for (const std::int64_t at : {0, 1, 5, 60, 99}) {
@@ -209,7 +208,7 @@ TEST(Stages, TheOthersGoOnWhereADeviceIsLost) {
 }
 
 TEST(Stages, OneDeviceThatIsLeftDoesAllOfIt) {
-  spdlog::default_logger();  // made before threads ask for it, as in the program
+  spdlog::default_logger();  // makes the logger before threads use it, as the program does
   StageThreads threads(3);
   for (std::size_t left = 0; left < 3; ++left) {
     std::array<std::atomic<int>, 3> calls{};
