@@ -97,8 +97,7 @@ struct Execute {
   ExitCode operator()(const RunOptions& o) const {
     if (o.dry_run) return print(dry_run(o));
     const RunReport report = run(o, command_line);
-    if (!report.is_first_rank)
-      return ExitCode::verified;  // the launcher would end the first rank (see FirstRankReports)
+    if (!report.is_first_rank) return ExitCode::verified;  // another code would make the launcher end the first rank
     if (o.json || !report.was_complete) print_about(o.results, o.json, said(report, o.json, verbosity));
     return exit_code(report, o.fail_on);
   }
@@ -239,7 +238,7 @@ ExitCode refuse_for_memory(const Words& words) {
                 "the memory does not suffice (allocation failed). Use a smaller --memory or a larger machine.", words);
 }
 
-/// Reports a bad_alloc that std::terminate would hide: some destructors need memory, and must not throw.
+/// Reports missing memory also where bad_alloc ends in std::terminate(): in destructors, which must not throw.
 void tell_of_memory_missing_anywhere(const Words& words) {
   static const Words* call = &words;
   static const std::terminate_handler usual = std::get_terminate();
@@ -256,8 +255,8 @@ void tell_of_memory_missing_anywhere(const Words& words) {
   });
 }
 
-/// Ensures a stack of at least 4 MiB. HDF5 and the kernels crash with less, and that looks like a damaged file. Threads
-/// get what the limit says, or 2 MiB without a limit.
+/// Ensures stacks of at least 4 MiB. HDF5 and the kernels crash with less, and a crash of HDF5 looks like a damaged
+/// file. By default, the stack of a thread has the size of the limit, or 2 MiB without a limit.
 void have_large_stacks() {
   constexpr std::size_t least_kib = 4096;  // more than needed: HDF5 does not document its need
   rlimit stack{};
@@ -289,7 +288,7 @@ ExitCode execute(int argc, const char* const* argv, const Words& words) {
     note_in_log_file(std::string("smallbatch ") + version_text + ": " + call.command_line);
     end_soon_with({words.have("--json"), ". Run again.", std::visit(temporary_files, call.command)});
     catch_interruptions();
-    // A reader of `info`, such as `head`, may close the pipe early.
+    // A reader of `info`, such as `head`, may close the pipe early. SIGPIPE then ends `info`, but no other command.
     if (!std::holds_alternative<InfoOptions>(call.command)) std::signal(SIGPIPE, SIG_IGN);
     return with_output(std::visit(output_of, call.command), [&] {
       return std::visit(Execute{call.command_line, call.verbosity}, call.command);

@@ -25,14 +25,14 @@ constexpr std::size_t usual_alignment = alignof(std::max_align_t);
 
 alignas(4096) constinit std::array<std::byte, reserve_bytes> reserve{};
 constinit std::atomic<std::size_t> given = 0;  // bytes given out; none come back
-constinit std::atomic<bool> was_told = true;
+constinit std::atomic<bool> was_told = true;   // false: the next `new` that finds no memory throws
 
 bool is_of_reserve(const void* memory) {
   const auto* const place = static_cast<const std::byte*>(memory);
   return !std::less<>()(place, reserve.data()) && std::less<>()(place, reserve.data() + reserve.size());
 }
 
-/// Returns memory from the reserve, or null if the request is too large. Its size is stored just before it.
+/// Returns memory from the reserve, or null if the request is too large. Stores the size just before the memory.
 void* take_from_reserve(std::size_t size, std::size_t alignment) noexcept {
   alignment = std::max(alignment, usual_alignment);
   if (size > largest_piece || alignment > largest_piece) return nullptr;

@@ -1,6 +1,6 @@
-// A memory reserve. When memory runs out, C libraries get theirs from the reserve. HDF5 in particular crashes or ends
-// the process otherwise. In C++, the first `new` that fails throws std::bad_alloc. Reporting the error and cleaning up
-// then use the reserve.
+// A memory reserve. When memory runs out, C libraries get memory from the reserve. HDF5 in particular would otherwise
+// crash or end the process. In C++, the first `new` that fails throws std::bad_alloc. Reporting the error and cleaning
+// up then use the reserve.
 //
 // This is for the program only, which owns its process. The file memory_reserve.cpp replaces malloc and operator new.
 // Its versions call mimalloc, or a preloaded library.

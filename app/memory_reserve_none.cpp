@@ -1,4 +1,4 @@
-// Used with sanitizers. They have replaced malloc and operator new, and end the program themselves.
+// Used with sanitizers. They have replaced malloc and operator new, and end the program when memory runs out.
 #include "app/memory_reserve.hpp"
 
 namespace smallbatch {

@@ -1,4 +1,4 @@
-// Functions by which the commands of app/cli/options.cpp declare their options. Only files that know CLI11 include this
+// Functions by which the commands of app/cli/options.cpp declare their options. Only files that use CLI11 include this
 // header.
 #pragma once
 
@@ -36,7 +36,8 @@ class Command {
   virtual ~Command() = default;
 
   [[nodiscard]] bool is_called() const { return app_->parsed(); }
-  /// Returns what the user asked for. Called once, after the whole command line has been read.
+  /// Runs the checks of second_look() and returns the user's options. Called once, after the whole command line has
+  /// been read.
   AnyCommand finish();
 
  protected:
@@ -145,7 +146,7 @@ class Command {
   static CLI::Validator is_one_of(const std::vector<std::string>& words);
 };
 
-/// Describes a command with its options and its commands.
+/// Describes a command with its options and its subcommands.
 CommandDescription describe(const CLI::App& app);
 
 }  // namespace smallbatch

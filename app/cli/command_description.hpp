@@ -11,7 +11,7 @@ struct OptionDescription {
   std::vector<std::string> names;  ///< "-o", "--output"; a positional option has its name only
   std::string value;               ///< "FILE", "TEXT"; empty for a flag
   std::string limits;              ///< "UINT in [0 - 4096]"; empty if there are none
-  std::vector<std::string> words;  ///< the words that the value may be; empty if it may be any
+  std::vector<std::string> words;  ///< the permitted values; empty if any text is permitted
   std::string help, heading, by_default, environment;
   bool is_positional = false, is_required = false, takes_several = false;
 };

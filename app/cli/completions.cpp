@@ -121,8 +121,8 @@ std::string zsh(const CommandDescription& program) {
       for (const std::string& name : option->names)
         script << " \\\n        " << quoted(name + "[" + description(option->help) + "]" + value, "'\\''");
     }
-    // All words that are not options are completed alike. _arguments would count the command's own words as positional
-    // arguments, so positions cannot tell them apart.
+    // All words that are not options are completed from one list. Their positions would not help, because _arguments
+    // counts the words of the command, such as "generate spd", as positional arguments.
     std::string others = "_files";
     if (!command->commands.empty())
       others = "(" + joined(command->commands, " ", [](const auto& inner) { return inner.name; }) + ")";

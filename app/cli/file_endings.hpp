@@ -12,7 +12,8 @@ void check_hdf5_output(const std::string& path);
 /// Checks that `path` may be a problem or result file: not stdin, and not a file of another format.
 void check_hdf5_input(const std::string& path);
 
-/// Checks that `report` may write to `path`: not to stdout, and only to a name in .html or without a known ending.
+/// Checks that `report` may write to `path`: not to stdout, and only to a name that ends in .html or has no known
+/// ending.
 void check_page_output(const std::string& path);
 
 /// Checks that `export` may write to `path`: not to stdout, and not to the name of a result file or a VTK file.

@@ -29,6 +29,7 @@ struct LastWords {
   std::string remedy;                  ///< says which files are left and what to do
   std::vector<std::string> to_remove;  ///< files, removed only if this process has them open
 };
+/// Sets the last words. They replace the last words of earlier calls.
 void end_soon_with(const LastWords& words);
 /// Also writes the last message to `log_file`, as a log line, if a signal ends the process.
 void end_soon_in_log(const std::string& log_file);

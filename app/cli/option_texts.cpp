@@ -40,7 +40,8 @@ std::string whole_text(double value) {
   return {text.data(), static_cast<std::size_t>(length)};
 }
 
-/// Returns all of `text` as a double, or nothing. It accepts what C accepts, 0x1p-20 too.
+/// Returns all of `text` as a double, or nothing. Accepts what strtod() accepts, such as 0x1p-20, without leading
+/// space.
 std::optional<double> parse_double(const std::string& text) {
   if (text.empty() || std::isspace(static_cast<unsigned char>(text.front())) != 0) return std::nullopt;
   char* end = nullptr;

@@ -24,7 +24,7 @@ namespace smallbatch {
 struct DeviceRequest {
   enum class Kind { automatic, cpu, cuda, reference };
   Kind kind = Kind::automatic;
-  // NOLINTNEXTLINE(readability-redundant-member-init): g++ misses it where only the kind is given
+  // NOLINTNEXTLINE(readability-redundant-member-init): without it, g++ warns about {Kind::cpu}
   std::vector<int> indices{};  ///< with Kind::cuda: indices of the GPUs; empty: the first GPU, or with `all` every GPU
   bool all = false;
 };
@@ -46,7 +46,7 @@ struct VerifyMode {
 enum class FailOn {
   errors,        ///< systems that failed, and answers that disagree with the referee
   disagreement,  ///< disagreements only; a failed system is a valid outcome
-  none           ///< none: the results were written
+  none           ///< no outcome: the code is 0 once the results are written
 };
 
 enum class Verbosity { quiet, normal, verbose };
@@ -57,7 +57,7 @@ struct RunOptions {
   VerifyMode verify{VerifyMode::Kind::automatic, 0};
   SpdOptions spd;  ///< method and pivot floor
   Singular singular = Singular::infinite;
-  ScalarType precision = ScalarType::float32;  ///< computes V and pair energies, and stores V
+  ScalarType precision = ScalarType::float32;  ///< type in which V and pair energies are computed and V is stored
   unsigned threads = 0;
   InstructionSet instruction_set = InstructionSet::best;
   Share share;               ///< the share of every set that this process runs; all by default
@@ -108,7 +108,8 @@ struct GenerateSpdOptions {
   bool overwrite = false, json = false;
 };
 
-/// Requests of a made problem file, in addition to V in vacuum on a lattice.
+/// Requests that `generate charges` and `import` write into a problem file. By default, V in vacuum on a lattice is
+/// wanted.
 struct AskedOfCharges {
   TargetKind targets = TargetKind::lattice;  ///< lattice or charges
   bool field = false;
@@ -152,7 +153,7 @@ enum class LatticePlacement {
   each     ///< one lattice around each problem, all of one shape; each has its own spacing unless one is given
 };
 
-/// Description of a raw file of samples. Without inputs the file holds charges.
+/// Description of a raw file of samples. If samples.inputs is 0, the files hold charges or visibilities.
 struct SignalImport {
   RawSamples samples{SampleType::complex_int8, 1, 0, false};
   std::int64_t integrate = 0;  ///< samples; 0: all

@@ -22,9 +22,9 @@ bool is_output_or_beside(const std::string& path, const std::string& output) {
 }
 
 bool is_same_file(const std::string& one, const std::string& other) {
-  std::error_code unknown;  // a file that does not exist is compared by name
+  std::error_code unknown;
   if (std::filesystem::equivalent(one, other, unknown)) return true;
-  // If the system cannot compare the files, their names are compared.
+  // equivalent() fails if a file does not exist. The names are then compared.
   const auto place = [](const std::string& path) {
     std::error_code failure;
     const std::filesystem::path whole = std::filesystem::absolute(path, failure);

@@ -47,7 +47,7 @@ void add_names(const CommandDescription& command, std::vector<std::string>& name
     if (!option.is_positional) names.insert(names.end(), option.names.begin(), option.names.end());
 }
 
-/// Returns the commands that have the option, each in the words that are typed after `before`.
+/// Returns the commands that have the option, each as it is typed: `before`, then the names from `command` down.
 std::vector<std::string> commands_with(const std::string& option, const CommandDescription& command,
                                        const std::string& before) {
   std::vector<std::string> found;
@@ -77,8 +77,8 @@ std::string sentence_about(const RefusedCall& call, const CommandDescription& pr
   const std::string see = " See " + program.name + " " + (path.empty() ? "" : path + " ") + "--help.";
 
   const auto looks_like_option = [](const std::string& word) { return word.size() > 1 && word[0] == '-'; };
-  // Returns the first word that nothing took. If a command is wanted, it is the first such word of any kind. Otherwise
-  // options are looked for first, because CLI11 also reports the values behind an unknown option.
+  // Returns the first word that no command or option took. With `any`, the word may be an option or not; otherwise
+  // `is_option` decides. Below, options come first, because CLI11 also reports the values behind an unknown option.
   const auto first_not_taken = [&](bool any, bool is_option) -> std::optional<std::string> {
     for (const std::string& word : call.words)
       if ((any || looks_like_option(word) == is_option) &&

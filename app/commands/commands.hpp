@@ -23,7 +23,7 @@ inline void ask(PotentialSet& set, const AskedOfCharges& asked) {
   ask(static_cast<ChargesOfSet&>(set), asked);
 }
 
-/// Merges the result files of all shares. Returns the report that these files hold about the sets.
+/// Merges the result files of all shares. Returns a report that has only the outcomes of the sets.
 RunReport merge(const MergeOptions& options, const std::string& command_line);
 std::string merge_text(const MergeOptions& options, const RunReport& merged);
 std::string info(const InfoOptions& options);

@@ -60,8 +60,8 @@ const std::string potential_maps = "potential maps";
 
 const std::string visibilities = "visibilities";
 
-/// Returns the line, or the JSON, about a written file. `index` is the problem or integration that it holds, if it
-/// holds one.
+/// Returns the line, or the JSON, about a written file. `index` is the problem or integration in the file. It is empty
+/// if the file has all integrations.
 template <class Set>
 std::string said_of(const ExportOptions& options, const Set& set, std::optional<std::int64_t> index,
                     const std::string& words) {
@@ -86,7 +86,7 @@ std::string export_uvh5(const ExportOptions& options) {
   return said_of(options, set, {}, text.str());
 }
 
-/// Returns whether the set to be drawn has visibilities. A potential set of that name comes first.
+/// Returns whether the set to be drawn has visibilities. If a potential set has the same name, that set is drawn.
 bool are_visibilities(const ResultReader& results, const std::string& name) {
   const auto has = [&](const auto& sets) {
     return std::any_of(sets.begin(), sets.end(), [&](const auto& set) { return name.empty() || is_named(set, name); });

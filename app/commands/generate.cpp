@@ -77,7 +77,7 @@ std::string generate(const GenerateSpdOptions& options, const std::string& comma
 
 namespace {
 
-/// Writes the charges of all problems into a new set. Returns the sentence about it.
+/// Writes a problem file with the charges of all problems of `set`. Returns the text for stdout.
 template <class Set>
 std::string write_problems(const Set& set, const GenerateChargesOptions& options, const std::string& command_line,
                            const std::string& spacing) {
@@ -170,7 +170,7 @@ std::string generate(const GenerateSignalOptions& options, const std::string& co
   model.first_frequency = options.first_frequency;
   model.channel_width = options.channel_width;
   model.seed = options.seed;
-  // The scale makes the root mean square of integer parts a fifth or a quarter of the largest value, so few are
+  // The scale makes the root mean square of integer parts about a quarter of the largest value, so few parts are
   // clipped.
   const double power = options.noise * options.noise + static_cast<double>(options.delays.size());
   if (set.type != SampleType::complex_float32 && power > 0)

@@ -94,7 +94,7 @@ class Source {
   }
   /// Returns the names of molecules, or the steps and times of frames.
   [[nodiscard]] const ProblemLabels& labels() const { return labels_; }
-  /// Returns the origin of problem p, for messages.
+  /// Names the file or frame that problem p comes from, for messages.
   [[nodiscard]] std::string text(std::int64_t p) const {
     return trajectory_ ? "frame " + std::to_string(p) + " of " + inputs_[0] : inputs_[static_cast<std::size_t>(p)];
   }
@@ -178,7 +178,7 @@ std::string import_charges(const ImportOptions& options, const std::string& comm
                     "a position is NaN or infinite", "Correct the file.");
     boxes[static_cast<std::size_t>(p)].add(molecule.position);
     set.offset.push_back(set.offset.back() + static_cast<std::int64_t>(molecule.charge.size()));
-    constexpr double shown = 1e-9;  // smaller sums are shown as 0: rounding leaves less when decimals cancel
+    constexpr double shown = 1e-9;  // smaller sums are shown as 0, because charges that cancel leave rounding errors
     const double sum = std::accumulate(molecule.charge.begin(), molecule.charge.end(), 0.0);
     sums.push_back(std::abs(sum) < shown ? 0 : sum);
     set.has_atomic_numbers = set.has_atomic_numbers || !molecule.atomic_number.empty();

@@ -33,7 +33,7 @@ using Json = nlohmann::ordered_json;
 
 /// Resources that a run of a problem file needs, with default options.
 struct Needs {
-  std::int64_t result_bytes = 0, memory_bytes = 0;  ///< memory: of the set whose blocks take most
+  std::int64_t result_bytes = 0, memory_bytes = 0;  ///< memory: for the set with the largest blocks
   double systems = 0, pairs = 0, multiply_adds = 0;
 };
 
@@ -180,7 +180,7 @@ std::string result_info(const InfoOptions& options) {
   for_each_set(reader.sets(), [&]<class Set>(const Set& set) {
     Json json = set_json(set);
     json["shape"] = shape_words_of_results(set);
-    for (const char* key : {"storage", "uplo"}) json.erase(key);  // result files do not store how A lies
+    for (const char* key : {"storage", "uplo"}) json.erase(key);  // result files do not say how A was stored
     const VerificationSummary v = reader.verification(Set::kind, set.name);
     text << "  " << Set::kind << "/" << set.name << ": " << shape_words_of_results(set);
     if constexpr (std::is_same_v<Set, CorrelationSet>) text << unit_words(set);

@@ -83,7 +83,8 @@ std::vector<ResultsOfShare> open_shares(const std::vector<std::string>& paths) {
     if (!check.is_rest_unchanged) spdlog::warn("{}", words_on_rest(path));
     ResultsOfShare& results = shares.emplace_back(ResultsOfShare{path, {}, std::make_unique<ResultReader>(path)});
     auto share = parse_share(results.reader->provenance("share"));
-    if (!share && paths.size() == 1 && results.reader->provenance("share").empty()) share = Share();  // 1/1 is all
+    // The results of a run without --shard are share 1/1.
+    if (!share && paths.size() == 1 && results.reader->provenance("share").empty()) share = Share();
     if (!share) throw unfit(results, "it is not a share of a run", "Merge result files of run --shard.");
     results.share = *share;
   }
@@ -110,7 +111,7 @@ std::vector<ResultsOfShare> open_shares(const std::vector<std::string>& paths) {
   return shares;
 }
 
-/// Returns what the shares say about `key`, each different text once. They may have been computed on several machines.
+/// Returns the provenance `key` of all shares, each different text once. Shares may come from several machines.
 std::string said_by(const std::vector<ResultsOfShare>& shares, const std::string& key) {
   std::vector<std::string> said;
   for (const ResultsOfShare& results : shares) {
@@ -171,7 +172,8 @@ std::vector<const Set*> parts_of(const std::vector<ResultsOfShare>& shares, std:
   return parts;
 }
 
-/// Checks that every share has the number of problems that --shard K/N gives it. Error messages call them `problems`.
+/// Checks that every share has the number of problems that --shard K/N gives it. `problems` is their name in error
+/// messages.
 template <class Set>
 void expect_equal_shares(const std::vector<ResultsOfShare>& shares, const std::vector<const Set*>& parts,
                          const Set& whole, const char* problems) {
@@ -254,7 +256,7 @@ void copy_values(const ResultReader& from, const SolveSet& set, ResultWriter& to
 
 template <class T>
 void copy_values(const ResultReader& from, const PotentialSet& set, ResultWriter& to) {
-  PotentialSet cut = set;  // result files count charges only if V is at the charges
+  PotentialSet cut = set;  // result files have offsets of charges only if V is at the charges
   if (cut.offset.empty()) cut.offset.assign(static_cast<std::size_t>(set.batch) + 1, 0);
   PotentialBlock<T> block;
   for (const PlaneRange& range : cut_into_blocks(cut, scalar_type_of<T>, cpu_block_bytes, gpu_block_pairs)) {
@@ -272,7 +274,7 @@ void copy_values(const ResultReader& from, const PotentialSet& set, ResultWriter
 }
 
 void copy_values(const ResultReader& from, const PairEnergySet& set, ResultWriter& to) {
-  PairEnergySet cut = set;  // result files count charges only if each has its energy
+  PairEnergySet cut = set;  // result files have offsets of charges only if each charge has its energy
   if (cut.offset.empty()) cut.offset.assign(static_cast<std::size_t>(set.batch) + 1, 0);
   PairEnergyBlock block;
   for (const SystemRange& range : cut_into_blocks(cut, cpu_block_bytes, std::numeric_limits<double>::infinity())) {
@@ -325,7 +327,7 @@ SetOutcome merge_set(const std::vector<ResultsOfShare>& shares, const std::vecto
   VerificationSummary& summary = outcome.verification;
   WorkOfSet work;
   ShareStart start;
-  bool is_known = true;  // whether every share knows the hash of its problems
+  bool is_known = true;  // whether every share has the hash of its problems
   for (std::size_t k = 0; k < parts.size(); ++k) {
     const Set& part = *parts[k];
     const ResultReader& reader = *shares[k].reader;

@@ -50,7 +50,7 @@ const Set& find_set(const SetsByName<Set>& sets, const std::string& name, const 
               "the problem file has that set", "Run the problem file again.");
 }
 
-/// Checks that the results hold what the problem file asks for. `asked` and `found` describe both in words.
+/// Checks that `object` is the same in both files: `asked` describes it in the problem file, `found` in the results.
 void expect_same(const Files& files, const std::string& object, const std::string& asked, const std::string& found) {
   if (asked == found) return;
   throw Error(ErrorKind::bad_input, "cannot use " + object + " of " + files.options.results,
@@ -86,7 +86,7 @@ void expect_sets(const Files& files, const std::vector<Set>& problems, const std
   }
 }
 
-/// Checks that the run solved these problems: the set, with the hash `found`, must have the hash in the results.
+/// Checks that the run solved these problems: `found`, the hash of the set, must be the hash in the results.
 template <class Set>
 void expect_solved_problems(const Files& files, const Set& set, std::uint64_t found) {
   const auto solved = files.results.problems_hash(Set::kind, set.name);
@@ -194,8 +194,8 @@ void expect_same(const Files& files, const CorrelationSet& asked, const Correlat
               "Name the file from which they were made.");
 }
 
-/// Returns 1 if the file says that no solver estimated rcond. With several ranks the file names the solver of the first
-/// rank only.
+/// Returns how many times as large as the referee's rcond the stored rcond may be. This is 1 if the file says that no
+/// solver estimated rcond. It is not 1 with several ranks, because the file names only the solver of the first rank.
 double rcond_overestimate_of(const ResultReader& results) {
   const std::string solver = results.provenance("solver");
   const bool is_known = solver.starts_with("cpu") || solver.starts_with("reference");

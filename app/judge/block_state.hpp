@@ -17,7 +17,7 @@ void put(std::string& bytes, std::span<T> values) {
   bytes.append(reinterpret_cast<const char*>(values.data()), values.size_bytes());
 }
 
-/// Copies the values from the beginning of `bytes`, and removes them there.
+/// Fills `values` from the beginning of `bytes`, and removes these bytes.
 template <class T>
 void take(std::string_view& bytes, std::span<T> values) {
   static_assert(std::is_trivially_copyable_v<T>);

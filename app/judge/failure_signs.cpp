@@ -18,7 +18,7 @@ void FailureSigns::add(const FailureSigns& more) {
 
 namespace {
 
-/// One matrix of a block. A triangle has no elements above the diagonal.
+/// One matrix of a block. A packed triangle has no elements above the diagonal.
 template <class T>
 class Matrix {
  public:
@@ -181,10 +181,11 @@ void look_at(const SpdBlock<T>& block, std::int64_t batch, FailureSigns& signs) 
 template <class T>
 void look_at(const PotentialBlock<T>& block, FailureSigns& signs) {
   const std::array<std::int64_t, 3> points{block.shape.nx, block.shape.ny, block.shape.nz};
-  const bool is_flat = std::ranges::find(points, 1) != points.end();  // all charges may lie beside a plane or a line
+  // All charges may lie beside a lattice that is a plane or a line.
+  const bool is_flat = std::ranges::find(points, 1) != points.end();
   for (std::size_t p = 0; p < static_cast<std::size_t>(block.count); ++p)
     for (auto i = static_cast<std::size_t>(block.offset[p]); i < static_cast<std::size_t>(block.offset[p + 1]); ++i) {
-      bool is_within = true;  // true also if the place is not a number
+      bool is_within = true;  // also if a coordinate is NaN
       for (std::size_t axis = 0; axis < 3; ++axis) {
         const double steps = (block.position[3 * i + axis] - block.origin[3 * p + axis]) / block.spacing[3 * p + axis];
         is_within &= !(steps < -0.5 || steps > static_cast<double>(points[axis]) - 0.5);

@@ -12,7 +12,7 @@
 
 namespace smallbatch {
 
-/// Counts of systems, unless another thing is named. They add up over blocks and shares.
+/// Counts of systems, unless a comment names something else. They add up over blocks and shares.
 struct FailureSigns {
   std::int64_t looked_at_not_symmetric = 0, looked_at_matrix_not_finite = 0;  ///< systems examined, by status
   std::int64_t looked_at_rhs_not_finite = 0, looked_at_not_definite = 0;

@@ -28,7 +28,7 @@ struct SetOutcome {
   std::map<std::int32_t, std::vector<std::int64_t>> first_failed;  ///< the first few indices for each status
   /// Labels of the problems in first_failed and of the worst verified one, if they have any (io/problem_labels.hpp).
   std::map<std::int64_t, std::string> labels;
-  std::int64_t singular = 0;                   ///< charges on lattice points, or targets on charges
+  std::int64_t singular = 0;  ///< charges on lattice points, targets on charges, or pairs at one position
   std::optional<double> worst_backward_error;  ///< of the solved systems, in units of u; NaN is the worst
   std::optional<double> smallest_rcond;        ///< of the solved systems; NaN counts as the smallest
   std::int64_t repaired_pivots = 0, repaired_systems = 0;
@@ -40,7 +40,7 @@ struct SetOutcome {
   ScalarType type = ScalarType::float32;     ///< of systems
   bool are_singular_left_out = false;        ///< --singular skip
   PotentialUnit unit = PotentialUnit::volt;  ///< of V
-  /// Least and greatest V and interaction energy of potential sets, without NaN.
+  /// Least and greatest V, and least and greatest interaction or pair energy. NaN is left out.
   std::optional<std::array<double, 2>> potential_range, energy_range;
   double compute_seconds = 0;
   double work = 0;                  ///< systems, pairs, or complex multiply-adds
@@ -62,7 +62,7 @@ struct SetOutcome {
   /// Counts the backward errors, rcond and repaired pivots of a block's solved systems.
   template <class T>
   void count_numbers(const SpdBlock<T>& block);
-  /// Counts the same numbers of all systems of a set in a result file.
+  /// Counts the backward errors, rcond and repaired pivots of all solved systems of a set in a result file.
   void count_numbers(const ResultReader& results, const SolveSet& set);
   void count_statistics(const PotentialStatistics& statistics);
   void count_energies(std::span<const double> energies);
@@ -84,8 +84,8 @@ struct SetOutcome {
 /// "3 problems, 500 points, 60 charges, cut-off 12 angstrom".
 std::string shape_words(const SolveSet& set);
 std::string shape_words(const PotentialSet& set);
-/// Returns the shape in words for result files, which do not store how A lay: "1000 systems 32x32 float32, 1 right-hand
-/// side".
+/// Returns the shape in words for result files, which do not say how A was stored: "1000 systems 32x32 float32, 1
+/// right-hand side".
 std::string shape_words_of_results(const SolveSet& set);
 template <class Set>
 std::string shape_words_of_results(const Set& set) {
@@ -110,7 +110,7 @@ SetOutcome start_outcome(const PairEnergySet& set, const PairEnergyOptions& opti
 SetOutcome start_outcome(const CorrelationSet& set);
 
 /// Judges the systems of a set and counts their outcomes, block by block. Each block goes through judge() and then
-/// count(). Later blocks may be judged while one is counted.
+/// count(). Later blocks may be judged while an earlier block is counted.
 template <class T>
 class SolveTally {
  public:
@@ -152,8 +152,8 @@ class PotentialTally {
   [[nodiscard]] Verdicts judge(const PotentialBlock<T>& block, const PairsJudged& judged = {});
   void count(const PotentialBlock<T>& block, const Verdicts& verdicts);
   void finish(const PotentialStatistics& statistics);
-  /// Save and restore the state of judge() (..._judged) and of count() (..._counted) for `count` problems from `first`
-  /// on. The functions for judge() may run at the same time as those for count().
+  /// For `count` problems from `first` on, put_...() saves and take_...() restores the state of judge() (..._judged) or
+  /// of count() (..._counted). The functions ..._judged() may run at the same time as the functions ..._counted().
   void put_judged(std::int64_t first, std::int64_t count, std::string& bytes) const;
   void put_counted(std::int64_t first, std::int64_t count, std::string& bytes) const;
   void take_judged(std::int64_t first, std::int64_t count, std::string_view& bytes);
@@ -208,8 +208,8 @@ class CorrelationTally {
   [[nodiscard]] Verdicts judge(const SignalBlock& block) { return verification_.judge(block); }
   void count(const SignalBlock& block, const Verdicts& verdicts);
   void finish();
-  /// Save and restore the state for some channels, as in PotentialTally. They are to be called only after the last
-  /// block of an integration.
+  /// For `count` channels from `first` on, put_...() saves and take_...() restores the state of judge() (..._judged) or
+  /// of count() (..._counted). Call them only after the last block of an integration.
   void put_judged(std::int64_t first, std::int64_t count, std::string& bytes) const;
   void put_counted(std::int64_t first, std::int64_t count, std::string& bytes) const;
   void take_judged(std::int64_t first, std::int64_t count, std::string_view& bytes);

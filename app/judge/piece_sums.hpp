@@ -10,9 +10,9 @@
 
 namespace smallbatch {
 
-/// The function is_piece() returns whether the block has some times of an integration instead of whole integrations.
-/// The function ends_integration() returns whether the block's last time is the last of an integration.
+/// Returns whether the block has only some of the times of an integration, and no whole integration.
 bool is_piece(const SignalBlock& block, const CorrelationSet& set);
+/// Returns whether the block's last time is the last time of an integration.
 bool ends_integration(const SignalBlock& block, const CorrelationSet& set);
 
 /// Adds up pieces in the order of time: integers exactly, in int64; float32 in double precision.

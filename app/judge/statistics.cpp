@@ -52,8 +52,8 @@ void StatisticsReferee::Found::add(const Found& more) {
   values += more.values;
 }
 
-/// Summarizes the values of a run. A run is short, so sums in double precision have the error of 2^7 additions. This is
-/// below 2^-5 of the bound.
+/// Summarizes a sequence of values. Each of 16 lanes sums a sixteenth of the values in double precision. So the error
+/// of their mean is below 2^-57 sum |V|, which is 2^-5 of the bound.
 template <class T>
 StatisticsReferee::Found StatisticsReferee::found_in_run(std::span<const T> run) {
   constexpr std::size_t lanes = 16;
@@ -92,7 +92,8 @@ void StatisticsReferee::add(const PotentialBlock<T>& block, unsigned threads) {
   const auto problem_of = [&](std::int64_t target) {
     return on_lattices ? target / per_lattice : std::upper_bound(ends.begin(), ends.end(), target) - ends.begin() - 1;
   };
-  // The part of a thread may begin and end within a problem. Parts of such a problem are added up in their order.
+  // The values of a thread may begin or end within a problem. Their sums are added after all threads have ended, in
+  // order, so that the bits of the total do not depend on the threads.
   constexpr std::int64_t together = 1 << 16, run = 1 << 11;
   struct OfPart {
     std::int64_t problem = 0;
@@ -132,7 +133,7 @@ double StatisticsReferee::judge(const PotentialStatistics& statistics, std::int6
   const double lowest = statistics.lowest[p], highest = statistics.highest[p], mean = statistics.mean[p];
   if (found.values == 0) return std::isnan(lowest) && std::isnan(highest) && std::isnan(mean) ? 0 : infinity;
   const double expected = static_cast<double>(found.sum / static_cast<long double>(found.values));
-  // The backends add in double precision, and an intermediate sum may overflow.
+  // The backends add in double precision. If an intermediate sum overflows, V_mean is NaN.
   constexpr auto largest = static_cast<long double>(std::numeric_limits<double>::max());
   if (found.magnitude > largest && std::isnan(mean))
     return std::max(error_over_bound(lowest, found.lowest, 0), error_over_bound(highest, found.highest, 0));

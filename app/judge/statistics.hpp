@@ -48,7 +48,7 @@ class StatisticsReferee {
   /// V_mean must fulfil
   ///     |V_mean - mean| <= mean_bound sum |V|.
   [[nodiscard]] double judge(const PotentialStatistics& statistics, std::int64_t problem) const;
-  /// Saves and restores the state of some problems, as StatisticsOfSet does.
+  /// Saves and restores the state of `count` problems from `first` on.
   void put_state(std::int64_t first, std::int64_t count, std::string& bytes) const;
   void take_state(std::int64_t first, std::int64_t count, std::string_view& bytes);
 

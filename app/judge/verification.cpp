@@ -47,7 +47,7 @@ class Selection {
   std::vector<std::int64_t> chosen_;
 };
 
-/// A problem of a block with at least one target to check.
+/// A problem of a block that is checked. It has targets to check, or no targets at all and --verify all is given.
 struct Problem {
   std::int64_t problem = 0, charges = 0;  ///< charges: at least 1, so that work is never 0
   std::int64_t targets = 0, pieces = 0;   ///< number of targets to check, and of their pieces
@@ -64,7 +64,7 @@ struct Piece {
   Beyond beyond = Beyond::no;
   [[nodiscard]] std::int64_t targets() const { return last - first; }
 };
-/// A piece takes some hundredths of a second on a slow core.
+/// Limits of a piece, which takes some hundredths of a second on a slow core.
 constexpr std::int64_t pairs_of_piece = 1 << 23, fewest_targets_of_piece = 32, most_targets_of_piece = 1 << 12;
 
 /// Reports a block's pairs as threads judge them. Only one thread reports at a time. If another thread is reporting, a
@@ -326,8 +326,8 @@ Verdicts CorrelationVerification::judge(const SignalBlock& block) {
   std::vector<Found> found(static_cast<std::size_t>(places));
   const auto place_of = [&](std::int64_t k) { return Place{k % block.channels, k / block.channels}; };
   if (is_piece(block, set_) || places < threads_) {
-    // A piece of an integration leaves its referees for the next piece. If there are few places, each place has several
-    // referees, so that all threads have work.
+    // If the block is a piece of an integration, its referees stay in memory for the next piece. If there are fewer
+    // places than threads, each place has several referees, so that all threads have work.
     const std::int64_t parts = std::max<std::int64_t>(1, threads_ / places);
     referees_.resize(static_cast<std::size_t>(places * parts));
     for_each_index_on_threads(places * parts, 1, threads_, [&](std::int64_t k) {
@@ -373,7 +373,7 @@ void CorrelationVerification::judge_info(std::span<const std::int32_t> info, Ver
   for (std::size_t c = 0; c < channels_.size(); ++c) {
     const auto& [integrations, has_bad_sample, is_beyond_range] = channels_[c];
     if (integrations == 0 && !is_all) continue;
-    // Integrations that were not checked may have caused a worse info.
+    // An info that the checked integrations do not explain may come from an integration that was not checked.
     const bool is_right = info[c] == correlation_info(has_bad_sample, is_beyond_range) ||
                           (integrations < set_.integrations() && !has_bad_sample &&
                            (info[c] == info_signal_not_finite ||

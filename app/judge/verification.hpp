@@ -1,4 +1,4 @@
-// Verification: referees judge as many answers of a block as were asked for. The referees are in
+// Verification: referees judge the answers of a block that --verify selects. The referees are in
 // solvers/spd_referee.hpp, physics/charges/ and physics/correlations/referee.hpp.
 #pragma once
 
@@ -56,7 +56,8 @@ double pairs(const PotentialBlock<T>& block) {
   return total;
 }
 
-/// Receives numbers of pairs of charge and target. It is called by one thread at a time.
+/// Receives the number of pairs of charge and target that were judged since its last call. Only one thread calls it at
+/// a time.
 using PairsJudged = std::function<void(double pairs)>;
 
 /// Judges the values of a block that `mode` selects. A sample has N of all targets of the set, evenly spread, and the
@@ -100,8 +101,8 @@ class CorrelationVerification {
     std::int64_t channel, integration;
   };
   struct Found;
-  /// Gives a referee one of `parts` parts of the times that an integration has in the block. The referee is made with
-  /// the integration's first times.
+  /// Gives a referee one of `parts` parts of the times that an integration has in the block. If the block has the first
+  /// times of the integration, makes the referee first.
   void tell(const SignalBlock& block, const Place& place, std::int64_t part, std::int64_t parts,
             std::optional<CorrelationReferee>& referee) const;
   /// Returns the findings of the referees of all parts, after they were given all times.
@@ -112,7 +113,7 @@ class CorrelationVerification {
   VerifyMode mode_;
   unsigned threads_;
   std::vector<Channel> channels_;
-  std::vector<std::optional<CorrelationReferee>> referees_;  // (places, parts), if there are few places
+  std::vector<std::optional<CorrelationReferee>> referees_;  // (places, parts): for pieces, or if there are few places
   std::int64_t visibilities_checked_ = 0;
 };
 

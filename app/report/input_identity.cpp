@@ -17,8 +17,8 @@ namespace smallbatch {
 
 namespace {
 
-/// A larger file is hashed in these pieces, evenly spread from its first byte to its last. They reveal a changed
-/// structure, a file of another run or a broken copy, in a time that does not grow with the file.
+/// If a file is larger than all pieces together, only these pieces are hashed, evenly spread from first byte to last.
+/// They reveal a changed structure, a file of another run or a broken copy. The time does not grow with the file.
 constexpr std::uint64_t hash_pieces = 64, hash_piece_bytes = std::uint64_t{1} << 20;
 /// Bytes that are read at a time before they are hashed, so that they stay in the core's cache.
 constexpr std::size_t bytes_at_once = std::size_t{1} << 17;

@@ -10,10 +10,10 @@
 namespace smallbatch {
 
 struct InputIdentity {
-  std::uint64_t bytes = 0;  ///< of all files
-  std::string modified;     ///< latest time of modification, UTC; empty if unknown
-  std::string hash;         ///< XXH3 with 128 bits, 32 hexadecimal digits; empty if a file cannot be read
-  std::string touched;      ///< inode, and time of the last change of anything about the file, which nobody can set
+  std::uint64_t bytes = 0;         ///< of all files
+  std::string modified;            ///< latest time of modification, UTC; empty if unknown
+  std::string hash;                ///< XXH3 with 128 bits, 32 hexadecimal digits; empty if a file cannot be read
+  std::string touched;             ///< time of the last change (st_ctim), which programs cannot set, and inode
   std::uint64_t hashed_bytes = 0;  ///< bytes that the hash covers: all, in a file of up to 64 MiB
   bool is_as_opened = true;        ///< false if InputGuard finds that the file was touched between opening and hashing
 };

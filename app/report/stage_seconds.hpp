@@ -7,7 +7,7 @@ namespace smallbatch {
 
 /// Seconds. The stages overlap, so they may add up to more than the total.
 struct StageSeconds {
-  double start = 0;   ///< until something can compute
+  double start = 0;   ///< until the devices can compute
   double blocks = 0;  ///< while blocks are in the stages, and until their numbers are on the disk
   double set_up = 0;  ///< everything else: opening files, laying out results, ending sets
   double read = 0, compute = 0, verify = 0, write = 0, total = 0;

@@ -61,11 +61,11 @@ double pairs_of_problem(const PairEnergySet& set, std::int64_t p) {
   return set.has_groups ? charges * charges / 4 : charges * (charges - 1) / 2;
 }
 
-/// The function bytes_per_time() returns the bytes of the samples and flags of one channel at one time. The function
-/// bytes_per_integration() returns the bytes of the sums and weights of one channel in one integration.
+/// Returns the bytes of the samples and flags of one channel at one time.
 std::int64_t bytes_per_time(const CorrelationSet& set) {
   return set.inputs * (bytes_of(set.type) + (set.has_flags ? 1 : 0));
 }
+/// Returns the bytes of the sums and weights of one channel in one integration.
 std::int64_t bytes_per_integration(const CorrelationSet& set) { return set.baselines() * (bytes_of(set.sum()) + 4); }
 /// Returns the bytes of one channel in one integration: samples, flags, sums and weights.
 std::int64_t bytes_of_whole_integration(const CorrelationSet& set) {
@@ -203,7 +203,8 @@ std::vector<SystemRange> cut_into_blocks(const PairEnergySet& set, std::int64_t 
 }
 
 std::vector<SignalRange> cut_into_blocks(const CorrelationSet& set, std::int64_t block_bytes) {
-  // The fewest times of a piece before several channels share a block, and the most channels that share one.
+  // Several channels share a block only if pieces have at least `fewest_times` times. At most `most_channels` share
+  // one.
   constexpr std::int64_t fewest_times = 8192, most_channels = 16;
   const std::int64_t of_time = bytes_per_time(set), of_sums = bytes_per_integration(set);
   const std::int64_t whole = bytes_of_whole_integration(set);

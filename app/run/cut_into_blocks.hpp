@@ -96,13 +96,14 @@ inline std::uint64_t read_block(const ProblemReader& reader, const CorrelationSe
 
 /// Returns the bytes of a block's values, charges, points and summaries of planes.
 std::int64_t bytes_per_block(const PotentialSet& set, const PlaneRange& range, ScalarType precision);
-/// Returns the bytes of a block's charges and energies, or of its samples, flags, sums and weights.
+/// Returns the bytes of a block's charges and energies.
 std::int64_t bytes_per_block(const PairEnergySet& set, const SystemRange& range);
+/// Returns the bytes of a block's samples, flags, sums and weights.
 std::int64_t bytes_per_block(const CorrelationSet& set, const SignalRange& range);
 
-/// bytes_per_system(): bytes of one system with its solution and all its numbers. result_bytes(): bytes of a set's
-/// results in a file.
+/// Returns the bytes of one system with its solution and all its numbers.
 std::int64_t bytes_per_system(const SolveSet& set);
+/// Returns the bytes of a set's results in a file.
 std::int64_t result_bytes(const SolveSet& set);
 std::int64_t result_bytes(const PotentialSet& set, ScalarType precision);
 std::int64_t result_bytes(const PairEnergySet& set);

@@ -42,7 +42,7 @@ DeviceChoice choose_device(const DeviceRequest& request, unsigned threads, Instr
     } else if (indices.empty() && request.kind == Kind::automatic) {
       choice.note = list.why_none;
     } else if (indices.empty()) {
-      indices.push_back(0);  // using it gives the error that says why there is none
+      indices.push_back(0);  // using GPU 0 throws the error that says why there is no GPU
     }
     backend.kind = BackendKind::cuda;
     for (const int index : indices) {

@@ -43,6 +43,7 @@ struct Computers {
   /// Describes the objects that compute a kind of set: "cuda:0 auto, cuda:1 auto".
   [[nodiscard]] std::string description(std::string_view kind) const;
 };
+/// Returns the number of objects that make_computers() makes for each kind of set.
 std::int64_t computers_for(const DeviceChoice& device);
 Computers make_computers(const DeviceChoice& device, const SpdOptions& options, const ProblemSets& sets);
 

@@ -41,7 +41,7 @@ double mean_over_sizes(const SolveSet& set, const Cost& cost) {
   return systems > 0 ? sum / systems : 0;
 }
 
-/// All n rows of each system are copied, even if the system has fewer.
+/// Adds the times of a set to the job. All n rows of each system are copied, even if the system has fewer rows.
 void add(Estimate& job, const SolveSet& set, ScalarType /*precision*/, const VerifyMode& verify, double slowness) {
   const double n = set.shape.n, batch = static_cast<double>(set.batch), rhs = set.shape.nrhs;
   const bool is_double = set.type == ScalarType::float64, inverse = set.shape.wants_inverse();
@@ -57,7 +57,8 @@ void add(Estimate& job, const SolveSet& set, ScalarType /*precision*/, const Ver
   job.read += bytes / bytes_per_second;
 }
 
-/// Cost of a pair relative to point charges. It is about the same on all backends and for the referee.
+/// Returns the cost of a pair, relative to a pair of point charges. It is about the same on all backends and for the
+/// referee.
 double cost_of_pair(const ChargesOfSet& set) { return set.is_gaussian() ? 5 : set.screening_length > 0 ? 3 : 1; }
 
 void add(Estimate& job, const PotentialSet& set, ScalarType precision, const VerifyMode& verify, double slowness) {

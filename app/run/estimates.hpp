@@ -16,7 +16,7 @@ struct Estimate {
   double cpu = 0;      ///< one core computes on the cpu backend
   double gpu = 0;      ///< one GPU, once started, copies and computes
   double referee = 0;  ///< one core verifies
-  double read = 0;     ///< reads the file from memory
+  double read = 0;     ///< the file is read from the disk cache
 
   /// Returns the estimate of one of `parts` equal parts.
   [[nodiscard]] Estimate part(int parts) const { return {cpu / parts, gpu / parts, referee / parts, read / parts}; }
@@ -26,9 +26,10 @@ struct Estimate {
 Estimate estimate(const ProblemReader& reader, ScalarType precision, const VerifyMode& verify,
                   InstructionSet instruction_set);
 
-/// Returns the seconds until everything is computed and `verified_share` of it is verified. The CPU uses `threads`
-/// cores for both. GPUs compute while `threads` cores verify; starting a GPU takes a third of a second.
+/// Returns the seconds in which `threads` cores compute everything and verify `verified_share` of it.
 double seconds_on_cpu(const Estimate& job, double verified_share, unsigned threads);
+/// Returns the seconds in which `gpus` GPUs compute everything, while `threads` cores verify `verified_share` of it.
+/// They include the start of the GPUs, a third of a second.
 double seconds_on_gpus(const Estimate& job, std::size_t gpus, double verified_share, unsigned threads);
 
 /// Returns whether one GPU, with its start of a third of a second, finishes before `threads` cores do. Either way the

@@ -15,9 +15,9 @@ namespace {
 
 using JsonTree = nlohmann::json;
 
-// Writes CBOR (RFC 8949). Unlike JSON text, it takes names that are not UTF-8 and keeps numbers exactly. The library
-// reads these messages but does not write them. A run writes one for each of its many sets, and building a tree of JSON
-// takes tens of microseconds.
+// Writes CBOR (RFC 8949). Unlike JSON text, CBOR takes names that are not UTF-8 and keeps numbers exactly. nlohmann's
+// library only reads these messages. To write one, it would first build a tree, which takes tens of microseconds. A run
+// may write a message for each of very many sets.
 class Cbor {
  public:
   Cbor() = default;

@@ -16,10 +16,10 @@ namespace smallbatch {
 std::string to_message(const OutputLayout& layout);
 OutputLayout layout_of(const std::string& message);
 
-/// Outcome of one rank: its sets, the index of each one's first problem in the whole set, and its seconds.
+/// Outcome of one rank.
 struct ShareOutcome {
-  std::vector<SetOutcome> sets;
-  std::vector<std::int64_t> starts;
+  std::vector<SetOutcome> sets;      ///< outcomes of the rank's shares of all sets
+  std::vector<std::int64_t> starts;  ///< index of each share's first problem in the whole set
   StageSeconds seconds;
   WrittenElements written;
 };
@@ -45,8 +45,8 @@ struct FinishedBlock {
 /// Returns the message. `memory` is an earlier message, reused, or empty.
 std::string to_message(const FinishedBlock& finished, const SetOutcome& outcome, std::string memory = {});
 FinishedBlock finished_block_of(const std::string& message);
-/// Replaces `outcome` by the outcome in a message about finished blocks. Before, it must be that of the set before its
-/// first block.
+/// Replaces the counts in `outcome` by those in a message about finished blocks. Name, shape, units and criterion,
+/// which no message has, stay.
 void restore(SetOutcome& outcome, const std::string& message);
 
 }  // namespace smallbatch

@@ -189,7 +189,7 @@ void Pipeline::decide() {
   for (const std::string& words : plan_words(plan_, options_.device)) spdlog::debug("{}", words);
 }
 
-/// Locks the output, and finds out whether to resume what is there.
+/// Locks the output, and finds out whether this run resumes an unfinished run.
 void Pipeline::take_place() {
   if (!ranks_.is_first()) return;
   output_.emplace(options_.results, options_.overwrite, OutputFile::Leftover::kept);
@@ -207,7 +207,7 @@ void Pipeline::take_place() {
         options_.results);
 }
 
-/// Gives every number a place in the result file, and makes the objects that compute.
+/// Lays out the result file, so that every dataset has its address, and makes the objects that compute.
 void Pipeline::lay_out() {
   // A GPU takes a while to start. The results are laid out meanwhile.
   std::future<Computers> beginning = async_if_possible([&] {
@@ -216,7 +216,7 @@ void Pipeline::lay_out() {
     return made;
   });
   if (ranks_.is_first()) {
-    writer_.emplace(std::move(*output_), goes_on_, 1);  // one thread: writes to one file wait for each other
+    writer_.emplace(std::move(*output_), goes_on_, 1);  // one thread, because writes to one file wait for each other
     if (goes_on_) remains_.are_kept(*writer_);
     for (const SolveSet& set : reader_->solve_sets()) writer_->add(set);
     for (const PotentialSet& set : reader_->potential_sets()) writer_->add(set, options_.precision);

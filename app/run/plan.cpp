@@ -15,7 +15,7 @@ namespace {
 /// Returns "all" or "1 of 64".
 std::string share_name(double share) { return share < 1 ? "1 of " + std::to_string(std::llround(1 / share)) : "all"; }
 
-/// Returns the number of answers of a set, of which a sample takes some.
+/// Returns the number of answers of a set. A sample (--verify sample=N) has N of them.
 std::int64_t answers(const SolveSet& set) { return set.batch; }
 std::int64_t answers(const PotentialSet& set) { return set.targets_before(set.batch); }
 std::int64_t answers(const PairEnergySet& set) { return set.batch; }

@@ -13,7 +13,7 @@
 namespace smallbatch {
 
 struct Plan {
-  VerifyMode verify;  ///< as asked for
+  VerifyMode verify;  ///< as given by --verify
   ScalarType precision = ScalarType::float32;
   bool is_memory_limited = false;  ///< --memory is given, or a GPU had no memory for larger blocks
   unsigned threads = 1;
@@ -31,7 +31,8 @@ struct Plan {
   [[nodiscard]] double seconds() const;
 };
 
-/// Makes the plan. `job` is the estimate for one of `parts` parts. Throws as choose_device does.
+/// Makes the plan. `job` is the estimate for one of `parts` parts. Throws Error(no_device) if a GPU that was named is
+/// not there.
 Plan make_plan(const RunOptions& options, const Estimate& job, int parts, const Share& neighbours = {});
 
 /// Halves the blocks, after a GPU had no memory for one of them. Returns false if no GPU computes, or if blocks must

@@ -10,18 +10,19 @@
 namespace smallbatch {
 
 /// Thrown on every rank except the first, after some rank has failed. The first rank reports the error and has its exit
-/// code. The others exit with 0, because a launcher that sees another code ends the first rank before it has reported.
+/// code. The other ranks exit with 0, because a launcher that sees another code ends the first rank before it has
+/// reported.
 struct FirstRankReports {};
 
 class Ranks {
  public:
-  /// Starts MPI if a launcher has started several processes. Throws Error(usage) if the processes do not know each
-  /// other, because all of them would do the same work. The reason is that this build has no MPI, or that the launcher
-  /// belongs to another MPI library. With `is_share` (--shard) it does not throw, because such processes need not know
-  /// each other. If two of them write one file, its lock shows it (io/integrity/output_file.hpp).
+  /// Starts MPI if a launcher has started several processes. Throws Error(usage) if these processes cannot communicate,
+  /// because each of them would do the whole work. They cannot if this build has no MPI, or if the launcher belongs to
+  /// another MPI library. With `is_share` (--shard) nothing is thrown, because processes with different shares need not
+  /// communicate. If two of them had the same output file, its lock would stop one (io/integrity/output_file.hpp).
   explicit Ranks(bool is_share = false);
-  /// Ends all ranks if this rank throws an exception that the other ranks do not know of.
-  ~Ranks();  // NOLINT(performance-trivially-destructible): MPI's has something to do
+  /// Ends all ranks if an exception leaves this rank before agree() has told the other ranks.
+  ~Ranks();  // NOLINT(performance-trivially-destructible): with MPI it is not trivial
   Ranks(const Ranks&) = delete;
   Ranks& operator=(const Ranks&) = delete;
 

@@ -36,11 +36,15 @@ class Remains {
   Remains(const RunOptions& options, const std::string& command_line);
   /// Sets the names of the unfinished file and its journal.
   void are_in(std::vector<std::string> files) { files_ = std::move(files); }
+  /// From now on, a failed run leaves nothing.
   void are_none() const;
+  /// From now on, a failed run leaves the unfinished file and its journal, and its message says how to resume.
   void are_kept(ResultWriter& writer);
+  /// From now on, a failed run leaves nothing, although are_kept() was called.
   void are_removed(ResultWriter& writer) const;
+  /// From now on, the results are complete, and messages say so.
   void are_the_results() const;
-  /// Called after a failed commit. The results may have their name nevertheless.
+  /// Called after a failed commit. If the results have their name nevertheless, no resumption is offered.
   void may_have_appeared() const;
 
  private:

@@ -43,7 +43,7 @@ class RunJournal {
   [[nodiscard]] std::vector<std::size_t> earlier(const std::string& set) const;
   /// Returns the content of a record. Throws Error(usage) if it makes no sense.
   [[nodiscard]] FinishedBlock finished(std::size_t record) const;
-  /// Replaces `outcome` by the outcome of a record. Before, it must be that of the set before its first block.
+  /// Replaces the counts in `outcome` by those in a record. Name, shape, units and criterion stay.
   void restore(SetOutcome& outcome, std::size_t record) const;
   /// Counts blocks whose results were found unchanged.
   void count_taken_over(std::int64_t blocks) { taken_over_ += blocks; }

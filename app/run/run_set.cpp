@@ -132,7 +132,8 @@ std::int64_t problems_of(const Part& part) {
 }
 
 /// Steps of run_kind() that a kind of set may replace. This class has the usual steps; the classes below have the
-/// differences. The verify and the write stage call them at the same time, for different blocks.
+/// differences. The verify stage calls judge() and judged() while the write stage calls write() and counted(), for
+/// different blocks.
 template <class Set, class BlockOfSet, class Tally>
 struct KindOfSet {
   using Block = BlockOfSet;
@@ -142,7 +143,7 @@ struct KindOfSet {
   bool reads_one_at_a_time = true;  // sets with little to read need one reader only
 
   /// Returns the block's part of the set's work, in a unit of the kind. Progress is reported in this unit, by judge()
-  /// or by run_kind().
+  /// if `judging_tells_progress`, otherwise by run_kind().
   [[nodiscard]] double work(const SystemRange& range) const { return static_cast<double>(range.count); }
   static constexpr bool judging_tells_progress = false;
   /// Makes room for the results of a block that was read.
@@ -159,21 +160,22 @@ struct KindOfSet {
   /// Called once all blocks are written.
   void finish() {}
 
-  /// Functions for the journal: may_go_on_after() returns whether a run can be resumed after the block. The functions
-  /// judged() and counted() return the states of judge() and count() as bytes. The function take() restores both
-  /// states.
+  /// Returns whether a run can be resumed after the block.
   [[nodiscard]] bool may_go_on_after(const Block& /*block*/) const { return true; }
   static constexpr bool has_state = requires(const Tally& t, std::string bytes) { t.put_judged(0, 0, bytes); };
+  /// Returns the state of judge() after the block, for the journal.
   [[nodiscard]] std::string judged(const Block& block) const {
     std::string bytes;
     if constexpr (has_state) tally.put_judged(block.first, problems_of(block), bytes);
     return bytes;
   }
+  /// Returns the state of write() after the block, for the journal.
   [[nodiscard]] std::string counted(const Block& block) const {
     std::string bytes;
     if constexpr (has_state) tally.put_counted(block.first, problems_of(block), bytes);
     return bytes;
   }
+  /// Restores the states of judge() and write() from the journal.
   template <class Range>
   void take(const Range& range, std::string_view judged, std::string_view& counted) {
     if constexpr (has_state) {
@@ -183,7 +185,7 @@ struct KindOfSet {
   }
 };
 
-// NOLINTBEGIN(bugprone-derived-method-shadowing-base-method): run_kind() knows the type of a kind
+// NOLINTBEGIN(bugprone-derived-method-shadowing-base-method): run_kind() is a template
 template <class T>
 struct SystemsOfSet : KindOfSet<SolveSet, SpdBlock<T>, SolveTally<T>> {
   /// Sets with chunks have one reader, so that a chunk that lies in two blocks is decoded only once.

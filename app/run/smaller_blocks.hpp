@@ -9,8 +9,8 @@
 namespace smallbatch {
 
 /// Runs a set. If there is no memory for its blocks, runs it again from its beginning in smaller blocks, as long as
-/// blocks may become smaller. Numbers and places in the file stay the same. Each time, before_smaller() is called
-/// first.
+/// blocks may become smaller. The results and their places in the file stay the same. Calls before_smaller() before
+/// each repetition.
 template <class BeforeSmaller, class RunSet>
 auto in_blocks_that_fit(Plan& plan, const BeforeSmaller& before_smaller, const RunSet& run_set) {
   for (;;) {

@@ -66,7 +66,7 @@ std::optional<std::int64_t> StageProgress::next(std::size_t stage) {
     const Place& at = places_[place(next_[stage])];
     return next_[stage] < blocks_ && at.block == next_[stage] && at.stages == stage;
   };
-  // A thread waits until all blocks are done, because a computer may hand back its block.
+  // A thread ends only when its stage has done all blocks, because a computer may still hand back its block.
   changed_.wait(lock, [&] { return failure_ || done_[stage] == blocks_ || has_handed_back() || has_next(); });
   if (failure_ || done_[stage] == blocks_) return std::nullopt;
   if (!has_handed_back()) return next_[stage]++;

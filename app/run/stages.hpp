@@ -1,7 +1,8 @@
-// The stages of a run: read, compute, verify, write. All stages work at the same time, on different blocks, and each
-// takes the blocks of a set in order. Each has its own threads for the whole run. Reading has two: one reads while the
-// helpers of the other wait for each other. Computing has one for each object that computes: one, or two for each GPU.
-// Verifying and writing have one each. A set with a single block uses none of these threads.
+// The stages of a run: read, compute, verify, write. All stages work at the same time, on different blocks. Each stage
+// takes the blocks of a set in order, and has its own threads for the whole run. The read stage has two threads: one
+// reads while the helper threads of the other wait for each other. The compute stage has one thread on the CPU, or two
+// for each GPU. The verify stage and the write stage have one thread each. A set with a single block uses no thread of
+// a stage.
 #pragma once
 
 #include <algorithm>
@@ -36,7 +37,7 @@ class Worker {
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  /// Starts `task`, which must not throw. The task before must be finished.
+  /// Starts `task`, which must not throw. The previous task must be finished.
   std::future<void> give(std::function<void()> task);
 
  private:
@@ -85,7 +86,7 @@ class StageProgress {
   /// Returns the next block of a stage. Waits until the stage before has finished it, or, for the first stage, until
   /// its place in memory is free. Returns nothing if there are no more blocks, or if some stage has failed.
   std::optional<std::int64_t> next(std::size_t stage);
-  /// Gives the block to another computer, because this one takes no more. Returns false if there is no other computer.
+  /// Gives the block of a lost computer to another computer. Returns false if no other computer is left.
   bool hand_back(std::int64_t block);
   /// Returns the block's place in memory.
   [[nodiscard]] std::size_t place(std::int64_t block) const { return static_cast<std::size_t>(block) % places_.size(); }
@@ -150,8 +151,8 @@ void take_only_block(const Stages<Block>& stages, std::size_t computers, std::pm
 }
 
 /// Takes blocks 0, 1, ... through all stages. Each stage takes them in this order; a computer takes the next block when
-/// it is free. A block that throws Error(device_lost) is computed again by another computer. The blocks lie in
-/// `memory`. Throws the first error of a stage, that of the last lost computer, or Error(interrupted).
+/// it is free. If computing a block throws Error(device_lost), another computer computes the block again. The blocks
+/// lie in `memory`. Throws the first error of a stage, that of the last lost computer, or Error(interrupted).
 template <class Block>
 void stream_blocks(std::int64_t blocks, const Stages<Block>& stages, StageThreads& threads,
                    std::pmr::memory_resource* memory, StageSeconds& seconds) {

@@ -22,7 +22,7 @@ SetOutcome with_totals(const ResultReader& results, const Set& set, SetOutcome o
   return outcome;
 }
 
-/// Counts the numbers and keeps the names of the problems.
+/// Counts the numbers of a set's problems, and keeps the labels of the problems that the report names.
 void count_problems(const ResultReader& results, const SolveSet& set, SetOutcome& outcome) {
   outcome.count_numbers(results, set);
 }
