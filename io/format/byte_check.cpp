@@ -32,12 +32,12 @@ std::string place_text(std::vector<std::int64_t> shape, std::uint64_t index) {
   return text + "]";
 }
 
-/// Names the numbers that have some of the bytes [begin, end) of a dataset.
+/// Returns the name and the range of the elements that have bytes in [begin, end) of a dataset.
 std::string range_text(const InputFile& file, const std::string& name, const Extent& extent, std::uint64_t begin,
                        std::uint64_t end) {
   const DatasetInfo& info = file.dataset(name);
   std::vector<std::int64_t> shape = info.shape;
-  // A complex number counts as one element here, and a text does, too.
+  // A complex number or a text is one element here.
   if (info.form == NumberForm::complex || info.form == NumberForm::text) shape.pop_back();
   std::uint64_t elements = 1;
   for (const std::int64_t length : shape) elements *= static_cast<std::uint64_t>(length);
@@ -47,16 +47,16 @@ std::string range_text(const InputFile& file, const std::string& name, const Ext
   return name + (first == last ? first : " from " + first + " to " + last);
 }
 
-/// Names the numbers that have bytes in pieces first ... last of a dataset.
+/// Returns the name and the range of the elements that have bytes in pieces first ... last of a dataset.
 std::string range_of_pieces(const InputFile& file, const std::string& name, const Extent& extent, std::size_t first,
                             std::size_t last) {
   return range_text(file, name, extent, begin_of_piece(first), std::min(begin_of_piece(last + 1), extent.size));
 }
 
-/// The pieces of a dataset that can be compared.
+/// Bytes and pieces of a dataset that can be compared with its checksums.
 struct Pieces {
   Extent extent;
-  std::size_t first = 0, count = 0;  ///< among the pieces of all datasets
+  std::size_t first = 0, count = 0;  ///< first: index among the pieces of all datasets
 };
 
 /// Reads piece `k` of a dataset into the beginning of `buffer`. Returns the number of its bytes.
@@ -83,7 +83,7 @@ class Check {
     found_.is_rest_unchanged = stored[1] == rest.substr(digits);
   }
 
-  Check(const Check&) = delete;  // its member read_ has a pointer to it
+  Check(const Check&) = delete;  // read_ holds the address of this object
 
   ByteCheck run() {
     for (std::size_t d = 0; d < sums_.dataset.size(); ++d) compare(d);
@@ -97,7 +97,7 @@ class Check {
   [[nodiscard]] std::optional<Pieces> pieces_of(std::size_t d) const {
     const auto first = static_cast<std::size_t>(sums_.piece_offset[d]);
     const auto count = static_cast<std::size_t>(sums_.piece_offset[d + 1]) - first;
-    const std::optional<Extent> extent = extent_of(sums_.dataset[d]);  // name_damage() reports damage
+    const std::optional<Extent> extent = extent_of(sums_.dataset[d]);  // name_damage() reports damaged headers
     if (!extent || PieceHashes(extent->size).count() != count) return {};
     return Pieces{*extent, first, count};
   }
@@ -119,8 +119,8 @@ class Check {
     return found;
   }
 
-  /// Describes the groups of the listed datasets, many objects at a time. Groups that other programs have added are not
-  /// looked at.
+  /// Fetches the descriptions of the groups of the listed datasets, many objects at a time. Groups that other programs
+  /// have added are not described.
   void describe_listed() const {
     constexpr int deepest = 3;  // /verification/<kind>/<set>/verdict
     std::string described;
@@ -156,12 +156,12 @@ class Check {
       if (sorted[k].address < sorted[k - 1].address + sorted[k - 1].size) throw useless();
   }
 
-  /// In a handler: rethrows an error that is the fault of the disk or the memory, and not of the file.
+  /// Must be called in a catch block. Rethrows the error if the disk or the memory is at fault, and not the file.
   static void rethrow_others(const Error& error) {
     if (error.kind() == ErrorKind::missing_file || error.kind() == ErrorKind::out_of_memory) throw;
   }
 
-  /// Returns the place of a dataset, or nothing if it cannot be read or is not contiguous.
+  /// Returns the extent of a dataset, or nothing if the dataset cannot be read or is not contiguous.
   [[nodiscard]] std::optional<Extent> extent_of(const std::string& name) const {
     if (!name.starts_with('/') || name.starts_with(checksums_group + std::string("/"))) throw useless();
     try {
@@ -213,7 +213,7 @@ class Check {
       for (std::size_t slash = name.rfind('/'); slash != std::string::npos && slash > 0;
            slash = name.rfind('/', slash - 1))
         groups.insert(name.substr(0, slash));
-      // The work on the set is noted in a group of /provenance.
+      // Each set also has a group /provenance/<kind>/<set>.
       if (name.starts_with("/verification/") && name.ends_with("/verdict"))
         groups.insert("/provenance" + name.substr(13, name.size() - 13 - 8));
     }
@@ -223,7 +223,7 @@ class Check {
     }
   }
 
-  /// Returns the members of a group, or none if they cannot be read, which look_at() reports.
+  /// Returns the members of a group, or none if they cannot be read. look_at() reports such a group.
   [[nodiscard]] std::vector<std::string> members_of(const std::string& group) const {
     try {
       return file_.members(group);
@@ -251,13 +251,14 @@ class Check {
     file_.read_bytes(extent, bytes);
     return true;
   };
-  FileWindow window_{file_.size(), read_};  ///< for small datasets
+  FileWindow window_{file_.size(), read_};  ///< reads neighbouring small datasets together
   ByteCheck found_;
   Checksums sums_;
   FilePlaces places_;
 };
 
-/// Compares what is read, piece by piece. Little is kept of a dataset, because there may be millions of them.
+/// Compares the bytes of every read with their checksums, piece by piece. Stores few bytes per dataset, because a file
+/// may have millions of datasets.
 class ComparedReads {
  public:
   explicit ComparedReads(const InputFile& file) : file_(file) {
@@ -269,15 +270,15 @@ class ComparedReads {
     for (const std::string& digits : check.sums().hash) hashes_.push_back(parse_hash_digits(digits));
     is_compared_.resize(hashes_.size());
   }
-  /// Throws if a piece with one of these bytes was changed. The bytes belong to one dataset. Their place tells which
-  /// dataset, because listed datasets do not overlap.
+  /// Throws if a piece that overlaps `bytes` was changed. All of `bytes` belongs to one dataset. The address identifies
+  /// this dataset, because listed datasets do not overlap.
   void expect_unchanged(const std::string& object, const Extent& bytes) {
     const std::lock_guard lock(mutex_);
     const auto behind = std::ranges::upper_bound(datasets_, bytes.address, {}, address_of);
     if (behind == datasets_.begin() || bytes.size == 0) return;
     const Pieces& pieces = *std::prev(behind);
     const std::uint64_t first = bytes.address - pieces.extent.address, last = first + bytes.size - 1;
-    if (last >= pieces.extent.size) return;  // of a dataset that is not listed
+    if (last >= pieces.extent.size) return;  // the dataset is not listed
     for (std::size_t k = first / bytes_per_hashed_piece; k <= last / bytes_per_hashed_piece; ++k) {
       if (is_compared_[pieces.first + k]) continue;
       const std::uint64_t size = read_piece(file_, pieces, k, buffer_);

@@ -28,9 +28,9 @@ struct ByteCheck {
 ByteCheck check_bytes(const std::string& path, unsigned threads = 0, const std::function<void()>& between = {});
 
 class InputFile;
-/// Does the same for a file that is already open. Its contents are then not described a second time.
+/// Compares all bytes of a file that is already open. Its objects are then not described a second time.
 ByteCheck check_bytes(const InputFile& file, unsigned threads, const std::function<void()>& between);
-/// Lets every later read of a result file first compare the pieces that it touches, each piece once. A read throws
+/// From now on, every read of a result file first compares the pieces that it overlaps, each piece once. A read throws
 /// Error(bad_input), which names the piece, if the piece is not what was written. Results before format 1.7 are not
 /// compared, and neither are datasets that are stored in another way than they were written. Throws at once if the
 /// checksums are damaged or gone.

@@ -1,5 +1,5 @@
-// Reads and checks attributes and small datasets of sets. One file, because each takes a few lines, and both kinds of
-// file have them.
+// Reads and checks attributes and small datasets of sets. One file, because each function takes a few lines, and
+// problem files and result files both use them.
 #include "io/format/common.hpp"
 
 #include <algorithm>
@@ -186,7 +186,7 @@ bool is_result_file(const InputFile& file) { return file.string("/provenance", "
 std::vector<std::string> set_names(const InputFile& file, const std::string& kind) {
   auto names = file.members(kind);
   for (const std::string& name : names) {
-    // HDF5 reads links without a name, but goes astray when it writes one.
+    // HDF5 can read a link without a name, but cannot write one properly.
     if (name.empty()) throw file.error(kind, "it has a set without a name", "Give it one.");
     if (has_control_bytes(name)) {
       throw file.error(kind, "the set " + quoted(name) + " has control characters in its name", "Rename it.");

@@ -63,7 +63,7 @@ std::string signal_text(const CorrelationSet& set);
 std::vector<std::int64_t> read_offset(const InputFile& file, const std::string& dataset, std::int64_t total,
                                       const std::string& things);
 
-/// Reads the sizes of these systems, each from 0 to n. `remedy` is for messages.
+/// Reads the sizes of `systems`, each from 0 to n. `remedy` is for messages.
 std::vector<std::int64_t> read_sizes(const InputFile& file, const SolveSet& set, const AxisRange& systems,
                                      const std::string& remedy);
 /// Checks the sizes of all systems, and counts them in systems_of_size.
@@ -74,7 +74,7 @@ bool read_flag(const InputFile& file, const std::string& group, const std::strin
 
 /// Reads dielectric, output_unit and temperature of the set in `group`.
 void read_charge_attributes(const InputFile& file, const std::string& group, ChargesOfSet& set);
-/// Reads softening, cutoff, screening_length and width. `set` must have has_widths already. Refuses lengths that
+/// Reads softening, cutoff, screening_length and width. set.has_widths must be known before. Refuses lengths that
 /// exclude each other.
 void read_charge_lengths(const InputFile& file, const std::string& group, ChargesOfSet& set, double unit_in_angstrom);
 /// Writes the attributes that read_charge_attributes() and read_charge_lengths() read, and the labels.
@@ -93,7 +93,7 @@ std::vector<double> read_potential_lengths(const InputFile& file, PotentialSet& 
 void write_potential_attributes(Hdf5Output& file, const PotentialSet& set);
 
 /// Reads the attribute `output`, and all known facts about a correlation's channels, times and inputs. It serves
-/// problem files and result files. `set` must have batch and inputs already.
+/// problem files and result files. set.batch, set.times and set.inputs must be known before.
 void read_correlation_attributes(const InputFile& file, CorrelationSet& set);
 /// Writes what read_correlation_attributes() reads, and the attribute `integrate`.
 void write_correlation_attributes(Hdf5Output& file, const CorrelationSet& set);

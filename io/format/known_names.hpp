@@ -1,4 +1,4 @@
-// Attributes that io/FORMAT.md knows, and those of other programs. Private to io/.
+// Finds attributes that neither io/FORMAT.md nor other programs define. Private to io/.
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
-// This file is compiled without contraction, because exact_coordinate() needs the error of the rounded product.
+// This file is compiled without contraction of multiplications and additions, because exact_coordinate() needs the
+// error of the rounded product.
 #include "io/format/local_coordinates.hpp"
 
 #include <cmath>
@@ -7,7 +8,7 @@
 namespace smallbatch {
 namespace {
 
-/// Returns a - b. All digits are summed before the sum is rounded.
+/// Returns a - b. The low parts are added before the sum is rounded to a double.
 double difference(const Exact& a, const Exact& b) {
   const Exact of_rounded = two_difference(a.high, b.high);
   return of_rounded.high + (of_rounded.low + (a.low - b.low));

@@ -1,4 +1,4 @@
-// Opening walks the groups of all kinds of sets, and checks what they declare. Reading moves numbers and converts
+// Opening visits the groups of all kinds of sets, and checks what they declare. Reading copies numbers and converts
 // units. One file, because reading a set relies on what opening it has checked.
 #include "io/problem_reader.hpp"
 
@@ -64,7 +64,7 @@ std::int64_t square_root(std::int64_t flat) {
   return n * n == flat ? n : 0;
 }
 
-/// Returns the kind of matrices that an A with so many axes has, whatever their lengths.
+/// Returns the kind of matrices, as text, that follows from the number of axes of A.
 std::string matrices_text(const std::vector<std::int64_t>& shape) {
   if (shape.size() == 3) return "dense matrices of " + std::to_string(shape[1]) + " x " + std::to_string(shape[2]);
   return shape.size() == 2 ? "packed triangles" : "neither dense matrices nor packed triangles";
@@ -79,7 +79,7 @@ std::string systems_text(const SolveSet& set) {
 
 std::string reshape_text(std::int64_t n) { return ".reshape" + shape_text({-1, n, n}); }
 
-/// Returns the remedy for an A of this shape, which holds no systems.
+/// Returns the remedy for an A of a shape that cannot hold systems.
 std::string remedy_of_matrices(const std::vector<std::int64_t>& shape) {
   const std::size_t rank = shape.size();
   const std::int64_t last = rank > 0 ? shape.back() : 0, first = rank > 0 ? shape.front() : 0;
@@ -122,8 +122,8 @@ void to_angstrom(const std::vector<ExactPlace>& origin, const std::vector<std::i
   for (double& value : triples) value *= unit_in_angstrom;
 }
 
-/// Returns the hash of what the set says of `channels`: their frequencies, and the positions of inputs. The first
-/// channel has index `first` in the share. The positions count for every channel.
+/// Returns the hash of the frequencies of `channels` and of the positions of inputs. `first` is the index of the first
+/// channel in the share. The positions count for every channel.
 std::uint64_t hash_of_channels(const CorrelationSet& set, const AxisRange& channels, std::int64_t first) {
   std::uint64_t hash = 0;
   if (!set.frequency.empty())
@@ -166,7 +166,7 @@ struct ProblemReader::Impl {
   ShareStarts starts;     ///< of sets that were cut to a share
   bool is_newer = false;  ///< the file has a newer minor version, which may have names that are unknown here
 
-  /// Refuses attributes that nobody would read. A unit with a misspelt name would otherwise be ignored.
+  /// Refuses unknown attributes. An attribute `unit` with a misspelt name would otherwise be ignored.
   void check_attributes(const std::string& object, const std::vector<std::string>& known) {
     for (const std::string& unknown : unknown_attributes(file, object, known)) {
       if (!is_newer) {
@@ -251,8 +251,8 @@ struct ProblemReader::Impl {
     return true;
   }
 
-  /// Refuses an A that may be one dense matrix or many packed triangles, unless attributes of the set, b or the numbers
-  /// of A decide. The numbers decide nothing if only one triangle is filled.
+  /// Some shapes of A allow dense matrices and packed triangles (io/FORMAT.md). The attributes of the set, b or the
+  /// numbers of A then decide. If they do not, A is refused. The numbers decide nothing if only one triangle is filled.
   void read_storage(const std::string& group, SolveSet& set, const DatasetInfo& matrices) const {
     const bool has_uplo = read_uplo(group, set);
     const std::string found = matrices.type_name + " " + shape_text(matrices.shape);
@@ -351,7 +351,7 @@ struct ProblemReader::Impl {
     warn_of_unused(group, names_of(solve_set_table.datasets));
   }
 
-  /// Opens the sizes of systems. They are checked before anything is computed, like offsets.
+  /// Checks the sizes of all systems, if the set has them.
   void open_sizes(const std::string& group, SolveSet& set) const {
     const std::string size = group + "/size";
     set.shape.has_sizes = file.kind(size) != ObjectKind::none;
@@ -378,8 +378,8 @@ struct ProblemReader::Impl {
     warnings.insert(warnings.end(), of_particles.begin(), of_particles.end());
   }
 
-  /// Throws unless the dataset has x, y and z of charges or points, which `thing` names. The dataset `offset` would say
-  /// where those of each problem begin.
+  /// Throws unless the dataset has the shape (things, 3). For the message, `thing` is "charge" or "point", and `offset`
+  /// is the dataset that says where the charges or points of each problem begin.
   void expect_triples(const std::string& dataset, const DatasetInfo& info, const std::string& thing,
                       const std::string& offset) const {
     const auto& shape = info.shape;
@@ -445,8 +445,8 @@ struct ProblemReader::Impl {
     for (std::int64_t p = 0; p <= set.batch; ++p) set.point_offset.push_back(p * total);
   }
 
-  /// Whether the set has small numbers of this name: the groups of an interaction energy, or atomic numbers. There is
-  /// one per charge, or one per particle for all frames.
+  /// Whether the set has the dataset `name` of small integers: groups of charges, or atomic numbers. It must have one
+  /// number per charge, or one per particle for all frames.
   [[nodiscard]] bool has_small_numbers(const std::string& name, const ChargesOfSet& set, ChargeSource& source) const {
     if (file.kind(name) == ObjectKind::none) return false;
     expect_type_of(file, name, charge_set_table.dataset("group"), "Store it as int8.");
@@ -617,7 +617,7 @@ struct ProblemReader::Impl {
   }
 
   /// Reads charges, groups and widths of problems [first, first + count). Positions stay in the file's unit. Returns
-  /// their part of the set's hash, with the part of their labels.
+  /// what these numbers and the problems' labels contribute to the set's hash.
   template <class Block>
   std::uint64_t read_charges(const std::string& group, const ChargesOfSet& set, std::int64_t first, std::int64_t count,
                              Block& block) const {
@@ -659,8 +659,8 @@ struct ProblemReader::Impl {
     return hash;
   }
 
-  /// Returns the hash of the labels of problems [first, first + count). The first of them is row `row` of the set in
-  /// the file.
+  /// Returns the hash of the labels of problems [first, first + count). Problem `first` is row `row` of the set in the
+  /// file.
   static std::uint64_t hash_labels(const ProblemLabels& labels, std::int64_t row, std::int64_t first,
                                    std::int64_t count) {
     std::uint64_t hash = 0;
@@ -674,7 +674,8 @@ struct ProblemReader::Impl {
     return hash;
   }
 
-  /// Reads points of problems [first, first + count), in the file's unit. Returns their part of the set's hash.
+  /// Reads points of problems [first, first + count), in the file's unit. Returns what the points contribute to the
+  /// set's hash.
   template <class T>
   std::uint64_t read_points(const PotentialSet& set, std::int64_t first, std::int64_t count, const ShareStart& start,
                             PotentialBlock<T>& block) const {
@@ -691,8 +692,8 @@ struct ProblemReader::Impl {
     return hash_rows("points", start.problem + first, block.point_offset, bytes_of_point, block.point.data());
   }
 
-  /// Reads one number per charge: a group, an atomic number or a width. Groups are read as std::int64_t, where no two
-  /// become equal. Trajectories have one number per particle, for all frames.
+  /// Reads one number per charge: a group, an atomic number or a width. Groups are read as std::int64_t, so that no
+  /// conversion makes two different groups equal. Trajectories have one number per particle, for all frames.
   template <class Values>
   void read_one_per_charge(const std::string& name, const ChargeSource& source, const AxisRange& charges,
                            const AxisRange& frames, Values& values) const {
@@ -785,7 +786,7 @@ std::uint64_t ProblemReader::read(const SolveSet& set, std::int64_t first, std::
         group + "/" + name, values, [&, name, numbers, values, is_upper](std::int64_t row, auto rows) {
           T* const begin = values + row * numbers;
           hash += hash_rows(name, systems.first + row, rows, static_cast<std::size_t>(numbers) * sizeof(T), begin);
-          if (is_upper)  // each row comes here once
+          if (is_upper)  // this function sees each row once
             exchange_triangles(set.shape, TrianglesFrom::upper, rows, begin);
         }};
   };
@@ -871,13 +872,13 @@ std::uint64_t ProblemReader::read(const CorrelationSet& set, SignalBlock& block)
   block.sum = set.sum();
   block.resize_signal(set.has_flags);
   std::atomic<std::uint64_t> hash{block.first_time == 0 ? hash_of_channels(set, channels, block.first) : 0};
-  // A row is one time of one channel. A piece of an integration has some times of some channels.
+  // A row is one time of one channel. The block has times.count rows per channel, and the file has set.times.
   const auto read_rows = [&](const char* name, std::int64_t bytes, auto* values) {
     impl_->file.read(group + "/" + name, {channels, times}, values, [&, name, bytes, values](auto row, auto rows) {
       const auto* const all = reinterpret_cast<const std::byte*>(values);
       for (const std::int64_t last = row + rows; row < last;) {
         const std::int64_t channel = row / times.count, time = row % times.count;
-        const std::int64_t count = std::min(last - row, times.count - time);  // of this channel
+        const std::int64_t count = std::min(last - row, times.count - time);  // rows of this channel
         hash += hash_rows(name, (channels.first + channel) * set.times + times.first + time, count,
                           static_cast<std::size_t>(bytes), all + row * bytes);
         row += count;

@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::array sample_types{SampleType::complex_float32, SampleType::complex_int8, SampleType::complex_int4};
 
-/// The minor version of the format that brought names of problems, coordinates and `units`.
+/// The minor version of the format that added names of problems, coordinates and `units`.
 constexpr std::int64_t labels_since = 5;
 
 std::string exact_text(std::int64_t number) { return std::to_string(number); }
@@ -42,7 +42,7 @@ struct ResultReader::Impl {
   ProblemSets sets;
   std::int64_t minor = format_minor;  ///< minor version of the file's format
 
-  /// Throws unless types, shapes and units are those of the table.
+  /// Throws if the type, shape or unit of a dataset differs from the table.
   void expect(const std::string& group, const ResultTable& table) const {
     for (const ResultRow& row : table) {
       if (row.since > minor || row.created == Created::apart) continue;
@@ -87,7 +87,8 @@ struct ResultReader::Impl {
                      "Write the results anew.");
   }
 
-  /// Checks an attribute only if it is there: a program that stores the dataset anew may drop it.
+  /// Throws if a text attribute exists and has another value. It may be missing, because a program that rewrites the
+  /// dataset may drop it.
   void expect_said(const std::string& object, const std::string& attribute, const std::string& expected) const {
     if (file.string(object, attribute)) expect_text(object, attribute, expected);
   }
@@ -167,7 +168,7 @@ struct ResultReader::Impl {
     set.shape.nrhs = inverse ? 0 : set.rhs_is_vector ? 1 : static_cast<int>(shape[2]);
   }
 
-  /// Opens a set without solutions. Its numbers tell the type, and an attribute tells n.
+  /// Opens a set without solutions. Its type is that of `rcond`, and n is an attribute.
   void open_determinants(const std::string& group, SolveSet& set) const {
     const DatasetInfo& info = file.float_dataset(group + "/rcond");
     set.type = scalar_type(info.type);
@@ -267,7 +268,8 @@ struct ResultReader::Impl {
     set.batch = info.shape.empty() ? 0 : info.shape[0];
     read_correlation_attributes(file, set);
     const ResultTable table = result_table(set);
-    // Weights come first, because their shape has no axis of real and imaginary parts.
+    // The rows are checked from last to first. A message about a wrong shape then names `weight`, which has no axis of
+    // real and imaginary parts.
     expect(group, {table.rbegin(), table.rend()});
   }
 

@@ -31,7 +31,8 @@ struct ResultRow {
   std::string name;
   std::string type;  ///< as DatasetInfo names it
   std::vector<ResultAxis> axes;
-  // NOLINTBEGIN(readability-redundant-member-init): g++ warns if they are absent and only the first members are given
+  // NOLINTBEGIN(readability-redundant-member-init): without the `= {}`, g++ warns where only the first members are
+  // given
   std::string unit = {};  ///< empty: none
   Created created = Created::empty;
   std::string coordinates = {};  ///< value of the attribute `coordinates`; empty: none

@@ -15,8 +15,8 @@ bool all_alike(const std::vector<double>& triples) {
 
 std::vector<double> first_triple(const std::vector<double>& triples) { return {triples.begin(), triples.begin() + 3}; }
 
-/// Returns the times of the steps of /VTKHDF, which must rise. They are the frames' times, or else their steps, or else
-/// the problems' indices.
+/// Returns the times of the steps of /VTKHDF, which must rise. They are the frames' times. If these do not rise, they
+/// are the frames' steps, and otherwise the problems' indices.
 std::vector<double> vtk_times(const PotentialSet& set) {
   const auto rise = [](const std::vector<double>& values) {
     const auto falls = [](double a, double b) { return !(a < b); };
@@ -62,7 +62,7 @@ void write_vtkhdf(Hdf5Output& file, const PotentialSet& set) {
     is_series ? file.link(values, shown) : file.show_first(values, shown);
   }
   if (!is_series) return;
-  // Programs that follow the names of an array's axes look for them in the array's groups.
+  // Some programs look up the axes of an array by name, in the groups that contain the array.
   for (const char* axis : {"problem", "z", "y", "x"}) file.link(set_path(set) + "/" + axis, vtk + "/" + axis);
   if (set.has_field) file.link(set_path(set) + "/axis", vtk + "/axis");
   const std::vector<double> times = vtk_times(set);
