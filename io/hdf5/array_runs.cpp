@@ -7,8 +7,8 @@ namespace smallbatch {
 void for_each_run(const std::vector<std::int64_t>& shape, const std::vector<std::int64_t>& start,
                   const std::vector<std::int64_t>& count,
                   const std::function<void(std::int64_t first, std::int64_t length)>& visit) {
-  // The axes from `outer` on form one run, because the box has all of the axes after `outer`. The loop below counts
-  // through the axes before `outer`.
+  // The axes from `outer` on form one run, because the box spans the axes after `outer` completely. The loop below
+  // counts through the axes before `outer`.
   std::size_t outer = shape.size();
   std::int64_t length = 1;
   while (outer > 0) {

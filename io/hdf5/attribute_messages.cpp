@@ -11,7 +11,7 @@ namespace {
 
 using Message = std::span<const unsigned char>;
 
-constexpr std::uint64_t largest_extent = std::uint64_t{1} << 20;  ///< of a part of a header
+constexpr std::uint64_t largest_extent = std::uint64_t{1} << 20;  ///< bytes of one part of an object header
 constexpr std::size_t most_extents = 1000;
 constexpr unsigned attribute_type = 0x0C, continuation_type = 0x10;
 
@@ -29,7 +29,7 @@ bool is_sound_dataspace(Message bytes, std::uint64_t& elements) {
   if (version != 1 && version != 2) return false;
   const std::size_t sizes = version == 1 ? 8 : 4;
   if (bytes.size() != sizes + 8 * rank * ((flags & 1) != 0 ? 2 : 1)) return false;
-  elements = version == 2 && number(bytes, 3, 1) == 2 ? 0 : 1;  // type 2 holds no element
+  elements = version == 2 && number(bytes, 3, 1) == 2 ? 0 : 1;  // a dataspace of type 2 is null: it has no element
   for (std::size_t axis = 0; axis < rank; ++axis) {
     if (__builtin_mul_overflow(elements, number(bytes, sizes + 8 * axis, 8), &elements)) return false;
   }

@@ -1,5 +1,5 @@
 // Descriptions of the objects of an input file. io/hdf5/describer.* makes them, in a separate process or in this one.
-// InputFile answers from them. No HDF5 is needed here. Private to io/.
+// InputFile takes names, shapes and attributes from them. This file does not use HDF5. Private to io/.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +41,7 @@ struct DatasetInfo {
   }
 };
 
-/// Why something cannot be used, and what to do about it. These two parts of a message name neither file nor object.
+/// Reason why an object cannot be used, and a remedy. These parts of a message name neither the file nor the object.
 struct Defect {
   std::string why, remedy;
   ErrorKind kind = ErrorKind::bad_input;  ///< another kind if the file is not at fault
@@ -53,16 +53,16 @@ struct StoredChunks {
   std::vector<StoredChunk> all;
 };
 
-/// A dataset, and the place of its numbers: at `address`, in `chunks`, or in `compact`. They have no place if there are
-/// none, or if their type is `other`. There may be millions of datasets, most of them with an address. Members that few
-/// datasets need are therefore allocated apart.
+/// A dataset. Its numbers are at `address`, in `chunks` or in `compact`. All three are empty if there are no numbers,
+/// or if their type is `other`. There may be millions of datasets, most of them with an address. Members that few
+/// datasets need are therefore allocated separately.
 struct StoredDataset {
   DatasetInfo info;
   bool is_swapped = false;  ///< as in NumberType
   std::optional<std::uint64_t> address;
   std::unique_ptr<StoredChunks> chunks;
   std::unique_ptr<std::vector<unsigned char>> compact;  ///< all of the numbers, as the file has them
-  /// The fill value that the writer named for unwritten numbers, as the file has it. Null if none was named.
+  /// Fill value that the writer declared for unwritten numbers, as the file has it. Null if the writer declared none.
   std::unique_ptr<std::vector<unsigned char>> fill;
 };
 
@@ -75,7 +75,7 @@ struct StoredAttribute {
   std::vector<std::int64_t> integers;
   std::optional<double> number;
   std::vector<std::string> texts;
-  std::unique_ptr<Defect> defect;  ///< given to a caller who asks for the value
+  std::unique_ptr<Defect> defect;  ///< reported to a caller who reads the value
 };
 
 /// An object of a file, and the objects below it. A caller who asks for a part with a defect gets the defect instead.
@@ -97,11 +97,11 @@ struct StoredObject {
 /// length is zero, there are no bytes, whatever the other lengths are.
 std::optional<std::uint64_t> declared_bytes(const std::vector<std::int64_t>& shape, std::uint64_t element_bytes);
 
-/// Whether a file of `file_bytes` bytes can hold the dataset in its declared place. No memory is allocated for a
-/// dataset that cannot be there, whatever process described it.
+/// Whether a file of `file_bytes` bytes can hold the dataset at its declared address. Descriptions may be wrong, so
+/// this is checked before memory is allocated for a dataset.
 bool can_be_in_file(const StoredDataset& dataset, std::uint64_t file_bytes);
 
-/// A dataset with more chunks than this is described only if it is asked for by name.
+/// A dataset with more chunks than this is described only if the request names this dataset itself.
 inline constexpr std::uint64_t most_chunks_unasked = 1000;
 
 /// Fills in the description of `object`, and of the objects at most `depth` levels below it. Each call of `next`

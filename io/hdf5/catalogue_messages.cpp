@@ -18,7 +18,7 @@ void put_all(MessageWriter& writer, const Values& values, const auto& put_one) {
   for (const auto& value : values) put_one(value);
 }
 
-/// Receives values. Memory grows with the values that come, whatever number was announced.
+/// Receives values. Memory is allocated as values arrive, and not for the announced number.
 template <class T>
 std::vector<T> get_all(MessageReader& reader, const std::function<T()>& get_one) {
   std::vector<T> values;

@@ -1,5 +1,5 @@
 // Messages with descriptions of objects, between a process and its fork. The reader must expect any bytes. It allocates
-// no memory for bytes that it has not received, and throws Nonsense if they make no sense. Private to io/.
+// no memory for bytes that it has not received, and throws Nonsense for an invalid message. Private to io/.
 #pragma once
 
 #include <array>
@@ -69,7 +69,7 @@ class MessageReader {
   void get(char* bytes, std::size_t count);
   bool get_flag();
   std::unique_ptr<Defect> get_defect_if_any();
-  /// Receives a defect, if there is one. Equal defects are kept once.
+  /// Receives a defect, if there is one. A defect equal to a recent one shares its memory.
   std::shared_ptr<const Defect> get_shared_defect_if_any();
   StoredAttribute get_attribute();
   StoredDataset get_dataset();

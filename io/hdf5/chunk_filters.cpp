@@ -242,7 +242,7 @@ std::optional<std::string> undo_filters(std::span<const ChunkFilter> filters, st
   for (std::size_t i = filters.size(); i > 0; --i) {
     const ChunkFilter& filter = filters[i - 1];
     if ((skipped >> (i - 1) & 1) != 0) continue;
-    std::size_t given = expected;  // bytes that this filter was given
+    std::size_t given = expected;  // size of the data to which this filter was applied
     for (std::size_t k = 0; k + 1 < i; ++k) {
       if (filters[k].kind == ChunkFilter::Kind::fletcher32 && (skipped >> k & 1) == 0) given += checksum_bytes;
     }

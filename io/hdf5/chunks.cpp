@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t most_kept_bytes = std::size_t{1} << 29;
 /// Fewer bytes are not worth another thread.
 constexpr std::size_t least_bytes_per_piece = std::size_t{1} << 18;
-/// Size of the chunks that are decoded at the same time.
+/// Limit on the total size of the chunks that are decoded at the same time.
 constexpr std::size_t most_bytes_at_work = std::size_t{1} << 29;
 
 /// Copies a box of elements from one array to another, in runs that are as long as both arrays allow.

@@ -1,5 +1,5 @@
-// Reads and decodes the numbers of chunked datasets on several threads (io/hdf5/chunk_filters.hpp). HDF5 has told where
-// the chunks lie, and is not needed here. Private to io/.
+// Reads and decodes the numbers of chunked datasets on several threads (io/hdf5/chunk_filters.hpp). HDF5 has located
+// the chunks before, and is not used here. Private to io/.
 #pragma once
 
 #include <cstddef>
@@ -45,7 +45,7 @@ class ChunkedDataset {
 
   /// Reads elements [start, start + count) along each axis into `values`, as numbers of type `wanted`. Every count is
   /// at least 1. Returns nothing on success, or else what is wrong with the first bad chunk. The text is empty if
-  /// `file` knows the reason.
+  /// file.why() has the reason.
   ///
   /// Each chunk is decoded by one thread. Chunks with elements after the requested ones are kept for the next call: up
   /// to half a gigabyte, and at least one chunk. A caller that reads on therefore decodes no chunk twice. Several

@@ -1,4 +1,4 @@
-// One file, because every question about an object ends in the same description.
+// One file, because all functions fill parts of one description.
 #include "io/hdf5/describer.hpp"
 
 #include <algorithm>
@@ -32,7 +32,7 @@ std::vector<std::int64_t> shape_of(hid_t space) {
 }
 
 /// Whether the attribute is one by which HDF5's dimension scales refer to each other. These attributes are not
-/// described: nobody asks for them, and all datasets of results have some.
+/// described: no caller reads them, and all datasets of results have some.
 bool is_of_dimension_scales(std::string_view attribute) {
   return attribute == "DIMENSION_LIST" || attribute == "REFERENCE_LIST" || attribute == "CLASS" || attribute == "NAME";
 }
@@ -88,8 +88,8 @@ struct Hdf5Describer::Impl {
   void open() {
     const Hdf5Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
     H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG);
-    // Each object is looked at once, so a small cache suffices. HDF5 would keep more and more objects. It counts their
-    // bytes in the file, a tenth of what they take in memory.
+    // Each object is read once, so a small cache suffices. By default, HDF5 keeps more and more objects. Its limit
+    // counts their bytes in the file, and they take ten times as many in memory.
     H5AC_cache_config_t cache{};
     cache.version = H5AC__CURR_CACHE_CONFIG_VERSION;
     if (H5Pget_mdc_config(access.get(), &cache) >= 0) {
@@ -116,8 +116,8 @@ struct Hdf5Describer::Impl {
     has_usual_addresses = address_bytes == 8 && length_bytes == 8;
   }
 
-  /// Calls work(), and keeps the Defect that it throws. If reading has failed, that failure is kept instead: HDF5 may
-  /// not mention it.
+  /// Calls work(), and stores the Defect that it throws in `kept`. If a read of the file failed, stores that failure
+  /// instead, because HDF5 may not mention it.
   template <class Pointer, class Work>
   void keep_defect(Pointer& kept, Work&& work) const {
     try {
@@ -157,8 +157,8 @@ struct Hdf5Describer::Impl {
     members.erase(std::unique(members.begin(), members.end(), has_same_name), members.end());
   }
 
-  /// Returns the members of a group, sorted by name, each name once. HDF5 is not asked for sorted names: it would make
-  /// a table, and free it unfilled if reading fails.
+  /// Returns the members of a group, sorted by name, each name once. The names are sorted here. HDF5 would make a table
+  /// for that, and would free its unfilled entries if reading fails.
   [[nodiscard]] std::vector<Member> members_of(hid_t group) const {
     std::vector<Member> members;
     auto take = [&](const char* name, const H5L_info_t& link) {
@@ -243,7 +243,7 @@ struct Hdf5Describer::Impl {
     }
   }
 
-  /// Reads the value of an attribute, in every type that callers can ask for.
+  /// Reads the value of an attribute, in every type that InputFile can return.
   void describe_attribute(hid_t object, StoredAttribute& attribute) const {
     OpenAttribute opened;
     opened.handle = {H5Aopen(object, attribute.name.c_str(), H5P_DEFAULT), H5Aclose};
@@ -282,7 +282,8 @@ struct Hdf5Describer::Impl {
     if (attribute.is_text) read_texts(opened, attribute);
   }
 
-  /// Takes whole floating-point numbers as integers, too: MATLAB writes no others by default.
+  /// Stores whole floating-point numbers also as integers, because MATLAB writes integers as floating-point numbers by
+  /// default.
   static void take_whole(const std::vector<double>& values, StoredAttribute& attribute) {
     constexpr double beyond = 0x1p53;
     attribute.is_integer = std::ranges::all_of(
@@ -317,7 +318,7 @@ struct Hdf5Describer::Impl {
     ChunkOrigin origin = first;
     do {
       StoredChunk& chunk = chunks.emplace_back();
-      unsigned char unused = 0;  // nothing is read
+      unsigned char unused = 0;  // stays unused: with `located`, the driver reads nothing
       const std::vector<hsize_t> of_hdf5(origin.begin(), origin.end());
       bytes->located = &chunk.extent;
       const herr_t status = H5Dread_chunk(dataset, H5P_DEFAULT, of_hdf5.data(), &chunk.skipped, &unused);
@@ -378,7 +379,7 @@ struct Hdf5Describer::Impl {
     give(nothing());
   }
 
-  /// Whether a path leads to the member. None does if its name has a slash.
+  /// Whether a path can name the member. A name with a slash cannot be part of a path.
   static bool is_reachable(const Member& member) { return member.name.find('/') == std::string::npos; }
 
   static void name_members(StoredObject& object, const std::vector<Member>& members) {
@@ -388,7 +389,7 @@ struct Hdf5Describer::Impl {
 
   /// Describes the object that a link leads to, and the objects at most `depth` levels below it.
   void describe(const H5L_info_t& link, int depth, bool is_asked_for, const std::function<void(StoredObject&&)>& give) {
-    bytes->forget_failure();  // the failure was another object's
+    bytes->forget_failure();  // an earlier object caused it
     StoredObject object;
     object.is_described = true;
     Hdf5Handle opened;

@@ -1,4 +1,4 @@
-// Describes the contents of a stranger's file (io/hdf5/catalogue.hpp). HDF5 reads strangers' files in this class alone.
+// Describes the contents of an untrusted file (io/hdf5/catalogue.hpp). HDF5 reads untrusted files in this class alone.
 // Each part is checked before it is read: link kinds, then the object, then type, layout, filters and stored bytes.
 // Private to io/.
 #pragma once

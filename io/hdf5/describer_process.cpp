@@ -30,13 +30,13 @@ namespace {
 
 constexpr int milliseconds_between_looks = 100;
 /// Limits of the bytes of all descriptions of a file: a constant, and a multiple of the file's bytes. An object or a
-/// chunk takes more bytes in the file than in its description. A malicious file is different: 16 bytes of an attribute
-/// may refer to a string of 4096 bytes, over and over.
+/// chunk takes more bytes in the file than in its description. Only a malicious file exceeds these limits: many
+/// attributes of 16 bytes may refer to one string of 4096 bytes.
 constexpr std::uint64_t most_received = std::uint64_t{1} << 26, most_received_per_byte = 8;
 
 /// Exit status of a child that ends by itself.
 enum ExitStatus : int { nobody_asks = 0, too_large = 3, failed = 4, out_of_memory = 5, cut_off = 6 };
-/// First byte of whatever the child sends.
+/// First byte of each message from the child.
 enum class Sign : std::uint8_t { still_at_work, answer };
 
 /// Returns the most memory that this process ever had, in bytes.
@@ -49,7 +49,7 @@ std::uint64_t memory_bytes() {
 [[noreturn]] void run_child(int socket, pid_t parent, const std::function<void(int)>& work) noexcept {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(failed);  // the parent has ended already
-  // The child leaves these signals to the parent, which knows when to end.
+  // The child ignores these signals. The parent handles them, and ends the child.
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGXCPU, SIGALRM}) std::signal(signal, SIG_IGN);
   const std::uint64_t before = memory_bytes();
   try {
@@ -85,7 +85,7 @@ std::size_t receive_some(int socket, char* bytes, std::size_t most) {
 
 struct NobodyAsks {};
 
-/// Work of the child.
+/// Work of the child: answers requests until the parent closes the socket.
 void describe_for(int socket, const std::shared_ptr<InputBytes>& bytes) {
   H5open();  // before the sandbox, which may forbid what HDF5 does when it starts
   enter_sandbox({socket, bytes->descriptor()});
@@ -120,7 +120,7 @@ void describe_for(int socket, const std::shared_ptr<InputBytes>& bytes) {
       writer.flush();
     }
   } catch (const NobodyAsks&) {
-    ::_exit(cut_off);  // seen only if the parent is still there
+    ::_exit(cut_off);  // the parent sees this status only if it still runs
   }
 }
 
@@ -249,8 +249,8 @@ void DescriberProcess::wait_for_answer() {
 }
 
 void DescriberProcess::wait_for_bytes() {
-  // Looks are counted instead of time. A parent that is itself stopped does not look, and so does not give up its
-  // child.
+  // This counts polls, and not seconds. A parent that is stopped for a while does not poll, and so does not end a child
+  // that works.
   for (looks_asleep_ = 0;;) {
     pollfd socket{child_.socket(), POLLIN, 0};
     if (::poll(&socket, 1, milliseconds_between_looks) > 0) break;

@@ -1,6 +1,6 @@
 // HDF5 in a separate process. That process describes an input file (io/hdf5/describer.hpp) in a sandbox, and sends the
 // descriptions here. HDF5 1.10 crashes on some damaged files, or computes without end, or takes all memory. Then only
-// that process is gone, and the file is refused with a message. Private to io/.
+// that process ends, and the file is refused with a message. Private to io/.
 #pragma once
 
 #include <sys/types.h>
@@ -17,8 +17,8 @@
 
 namespace smallbatch {
 
-/// A forked process, and this process's end of the socket between the two. The destructor ends the child and waits for
-/// it.
+/// A forked process, the child, and this process's end of a socket to the child. The destructor ends the child and
+/// waits for it.
 class ChildProcess {
  public:
   /// Runs `work` in the child, with the child's end of the socket. Neither its return nor its exceptions reach the
@@ -60,7 +60,8 @@ class DescriberProcess {
  public:
   /// Throws Defect if HDF5 cannot open the file.
   DescriberProcess(const std::string& path, const std::shared_ptr<InputBytes>& bytes, double asleep_seconds);
-  /// Runs `work`, which must answer as the process of the other constructor does. The file has `file_bytes` bytes.
+  /// Runs `work` in the process, which must send the same messages as that of the other constructor. The file has
+  /// `file_bytes` bytes.
   DescriberProcess(const std::string& path, std::uint64_t file_bytes, const std::function<void(int socket)>& work,
                    const DescriberLimits& limits);
 
@@ -69,8 +70,8 @@ class DescriberProcess {
   /// with the thread that started it.
   [[nodiscard]] bool ask(const std::string& object, int depth);
   /// Returns one object after the other, in the order of put_together(). Throws Error(bad_input) if the process
-  /// crashed, ended, exceeded its limits or sent nonsense. The process is ended then. All of these functions may also
-  /// throw Asleep.
+  /// crashed, ended, exceeded its limits or sent nonsense. Ends the process in these cases. The constructors, ask() and
+  /// next() may also throw Asleep.
   StoredObject next();
   /// Checks that nothing has come after the last object. Throws as next() does.
   void expect_no_more();
@@ -97,8 +98,8 @@ class DescriberProcess {
   ChildProcess child_;
   MessageReader reader_;
   double cpu_seconds_ = 0;         ///< of the child, when it last sent something
-  double latest_cpu_seconds_ = 0;  ///< of the child, when it was last looked at
-  int looks_asleep_ = 0;           ///< number of looks that found it asleep since it last computed anything
+  double latest_cpu_seconds_ = 0;  ///< of the child, at the latest check_cpu()
+  int looks_asleep_ = 0;           ///< number of polls that found the child asleep since it last computed anything
 };
 
 }  // namespace smallbatch

@@ -40,7 +40,7 @@ bool OutputBytes::open(const std::string& path, bool truncate) noexcept {
 
 void OutputBytes::allocate(std::uint64_t size) noexcept {
   const auto allocate_all = [this, size] {
-    // Other threads can write between two steps.
+    // Allocates in steps, so that other threads can write in between.
     for (std::uint64_t begin = 0; begin < size && !is_closing_ && system_error_ == 0; begin += bytes_per_allocation) {
       const std::uint64_t count = std::min(bytes_per_allocation, size - begin);
       if (::fallocate(file_, FALLOC_FL_KEEP_SIZE, static_cast<off_t>(begin), static_cast<off_t>(count)) == 0) continue;
@@ -120,7 +120,7 @@ std::uint64_t OutputBytes::size() noexcept {
 
 namespace {
 
-/// HDF5 sees the first member alone.
+/// HDF5 uses the first member alone.
 struct DriverFile {
   H5FD_t hdf5{};
   OutputBytes* bytes = nullptr;
@@ -164,7 +164,7 @@ herr_t truncate_file(H5FD_t* file, hid_t, hbool_t) {
   return status(true);
 }
 
-/// Closes the file. HDF5 does not hear of a failure, which is kept, and so closes in peace.
+/// Closes the file. A failure is stored, and not reported to HDF5, which could not close the file then.
 herr_t close_file(H5FD_t* file) {
   (void)of(file).bytes->close();
   delete &of(file);

@@ -1,8 +1,9 @@
 // Writes output files by plain pwrite. HDF5 writes through this driver, and numbers are written past HDF5 on several
-// threads. The first failure is kept. From then on every write is dropped and called a success. Private to io/.
+// threads. The first failure is stored. From then on every write is dropped and reported to HDF5 as a success. Private
+// to io/.
 //
 // HDF5 cannot close a file if it cannot write the last bytes: it leaks the file and crashes when the process ends. With
-// this driver it closes in peace. The writer then throws the failure, with the system's own error number.
+// this driver, closing succeeds. The writer then throws the stored failure, with the system's own error number.
 #pragma once
 
 #include <atomic>
@@ -27,7 +28,7 @@ class OutputBytes {
   /// Call this before open(). With `are_kept` the file keeps its bytes, even if HDF5 asks for an empty file.
   void keep_bytes(bool are_kept) noexcept { keeps_bytes_ = are_kept; }
   [[nodiscard]] bool keeps_bytes() const noexcept { return keeps_bytes_; }
-  /// Returns the notes of all bytes that HDF5 writes through the driver, to compare them with the file.
+  /// Returns the record of all bytes that HDF5 wrote through the driver, to compare them with the file.
   [[nodiscard]] WrittenExtents& by_hdf5() noexcept { return by_hdf5_; }
   bool close() noexcept;
   /// Writes bytes [address, address + size). Returns false if this write failed. After a failure, writes are dropped.
@@ -39,7 +40,7 @@ class OutputBytes {
   /// Flushes all written bytes to the disk, which other machines may share.
   bool flush() noexcept;
   /// Begins to allocate the first `size` bytes on another thread, if the file system can. Later writes are then faster,
-  /// and a disk without so many bytes is found to be full now.
+  /// and a lack of disk space is found early.
   void allocate(std::uint64_t size) noexcept;
   /// Returns the current size of the file, or 0 if it is unknown.
   [[nodiscard]] std::uint64_t size() noexcept;
@@ -49,7 +50,7 @@ class OutputBytes {
 
  private:
   bool write_piece(std::uint64_t address, std::uint64_t size, const char* bytes) noexcept;
-  /// Keeps the first failure. Returns false, which the caller returns in turn.
+  /// Stores the first failure. Always returns false, for use in `return fail(errno)`.
   bool fail(int system_error) noexcept;
 
   int file_ = -1;

@@ -43,8 +43,8 @@ class Hdf5Handle {
   herr_t (*close_)(hid_t) = nullptr;
 };
 
-/// Keeps HDF5 from printing while it lives, and then restores the previous setting. Every function that calls HDF5
-/// begins with such an object.
+/// Keeps HDF5 from printing while this object lives, and then restores the previous setting. Every function that calls
+/// HDF5 begins with a QuietHdf5.
 class QuietHdf5 {
  public:
   QuietHdf5() {

@@ -1,5 +1,6 @@
-// InputFile answers from descriptions (io/hdf5/catalogue.hpp). It asks for one object or for many at a time, and keeps
-// the descriptions. One file, because InputFile hides all of this.
+// InputFile takes names, shapes and attributes from descriptions of objects (io/hdf5/catalogue.hpp). It requests the
+// descriptions of one object or of many objects at a time, and stores them. One file, because all functions share the
+// stored descriptions.
 #include "io/hdf5/input.hpp"
 
 #include <algorithm>
@@ -29,7 +30,7 @@ namespace {
 /// Numbers that need conversion are read in parts of this size. Several threads then convert a part in pieces.
 constexpr std::int64_t numbers_per_part = std::int64_t{1} << 22, numbers_per_piece = std::int64_t{1} << 16;
 
-/// A row of at most so many bytes is looked at while it is in the cache of the thread that has read it.
+/// A row of at most this size is passed to LookAtRows while it is in the cache of the thread that has read it.
 constexpr std::int64_t most_bytes_of_row_in_cache = std::int64_t{1} << 20;
 
 /// Seconds that the first, second and third describing process may sleep. A process that waits for a lock is soon
@@ -63,7 +64,8 @@ struct InputFile::Impl {
   std::unique_ptr<DescriberProcess> child;
   std::size_t asleep = 0;  ///< number of processes that fell asleep
   StoredObject root;
-  StoredObject* latest_group = nullptr;  ///< the group of the object asked for last; it is described, and does not move
+  StoredObject* latest_group =
+      nullptr;  ///< the group of the latest requested object; it is described, and does not move
   std::string path_of_latest_group;
   std::size_t latest_place = 0;  ///< index of the member that was found last in a large group
   std::map<const StoredDataset*, ChunkedDataset> chunked;
@@ -137,7 +139,7 @@ struct InputFile::Impl {
   StoredObject* member_of(StoredObject& group, std::string_view name) {
     constexpr std::size_t few = 64;
     auto& members = group.members;
-    // Sets are mostly asked for in their order, which is the same in all groups of sets.
+    // Sets are mostly requested in the order of their names, which is the same in all groups of sets.
     for (const std::size_t place : {latest_place, latest_place + 1}) {
       if (members.size() <= few || place >= members.size() || members[place].name != name) continue;
       latest_place = place;
@@ -149,8 +151,8 @@ struct InputFile::Impl {
     return &*found;
   }
 
-  /// Finds the object at an absolute path. Every link on the path must be hard. Missing descriptions are fetched: for
-  /// the object itself, also those at most `depth` levels below it.
+  /// Finds the object at an absolute path. Every link on the path must be hard. Missing descriptions of objects on the
+  /// path are fetched. With the object itself, the objects at most `depth` levels below it are fetched.
   Found look_up(const std::string& object, int depth) {
     const std::string_view path_of_object = object;
     StoredObject* found = &root;
@@ -232,7 +234,7 @@ struct InputFile::Impl {
     return &*attribute;
   }
 
-  /// Returns the place of numbers [first, first + count) of a contiguous dataset.
+  /// Returns the extent in the file of numbers [first, first + count) of a contiguous dataset.
   static Extent extent_of(const StoredDataset& dataset, std::int64_t first, std::int64_t count) {
     const auto bytes = static_cast<std::uint64_t>(bytes_of(dataset.info.type));
     return {dataset.address.value_or(0) + static_cast<std::uint64_t>(first) * bytes,
@@ -318,7 +320,7 @@ struct InputFile::Impl {
     return error(object, Defect{bytes->why(), bytes->remedy(), bytes->kind()});
   }
 
-  /// Reads rows of a dataset, or adds their places to `parts`, to be read with others.
+  /// Reads rows of a dataset, or adds their extents to `parts`, which the caller reads later.
   template <class T>
   void read_or_add(std::initializer_list<AxisRange> leading, const Rows<T>& wanted,
                    std::vector<InputBytes::Part>& parts) {
@@ -349,8 +351,8 @@ struct InputFile::Impl {
                        numbers_per_row = product(first_of_row, count.end());
     const std::int64_t bytes_per_row = numbers_per_row * static_cast<std::int64_t>(sizeof(T));
     const NumberType type{dataset.info.type, dataset.is_swapped};
-    // Rows that are stored in the wanted type are looked at by the threads that read them. Other rows are looked at
-    // when all are there.
+    // If rows are stored in the wanted type, the threads that read them call `look`. Otherwise `look` is called after
+    // all rows are read.
     const bool looks_at_pieces = look && dataset.address && type == NumberType{element_type_of<T>} &&
                                  bytes_per_row <= most_bytes_of_row_in_cache;
     if (dataset.chunks) {
@@ -399,7 +401,7 @@ Error InputFile::error(const std::string& object, const std::string& why, const 
 
 void InputFile::describe(const std::string& object, int depth) const {
   const std::lock_guard lock(impl_->asking);
-  (void)impl_->look_up(object, depth);  // a defect is reported to the caller who asks for the object
+  (void)impl_->look_up(object, depth);  // a defect is reported when the object is used
 }
 
 void InputFile::end_describing() const {

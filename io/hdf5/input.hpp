@@ -1,11 +1,11 @@
-// An HDF5 file from a stranger, opened read-only. Nothing in it is trusted. Private to io/.
+// An untrusted HDF5 file, opened read-only. Private to io/.
 //
-// These are refused, each by name:
+// InputFile refuses:
 // - links that are not hard (soft, external, user-defined);
 // - external storage, and virtual datasets;
 // - filters other than shuffle, deflate, LZF, Zstandard and fletcher32;
-// - chunks that come out with another size than they declare;
-// - variable-length data in datasets, and types of numbers outside the standards;
+// - chunks that decode to another size than they declare;
+// - variable-length data in datasets, and numbers of non-standard types;
 // - datasets that were never written, and datasets that declare more bytes than the file can hold.
 //
 // A declared size is compared with the stored bytes before memory is allocated for it. A byte that is missing when it
@@ -65,11 +65,11 @@ class InputFile {
   /// Returns the names in a group, sorted, or none if the group does not exist.
   [[nodiscard]] std::vector<std::string> members(const std::string& group) const;
 
-  /// Returns the description of a dataset, which was checked. The reference lives as long as the file.
+  /// Returns the checked description of a dataset. The reference lives as long as the file.
   [[nodiscard]] const DatasetInfo& dataset(const std::string& object) const;
   /// Throws Error(bad_input) if a dataset takes far more memory than the file has bytes. Its numbers are counted as 8
-  /// bytes each. Call this before all of a dataset is read. Only compression can make such a dataset, for example of
-  /// zeros.
+  /// bytes each. Call this before all of a dataset is read. Only a compressed dataset can be refused here, for example
+  /// millions of zeros.
   void check_proportion(const std::string& object) const;
   /// Returns the description of a dataset, which must hold float32 or float64.
   [[nodiscard]] const DatasetInfo& float_dataset(const std::string& object) const;
@@ -83,11 +83,11 @@ class InputFile {
   void read(const std::string& object, std::initializer_list<AxisRange> leading, T* values) const {
     read(object, leading, values, {});
   }
-  /// Function that looks at rows [first, first + count) of the requested rows, if possible while they are in a cache. A
-  /// row has all numbers of one index of the leading axes. The function must not throw. Any reading thread may call it,
-  /// once for every row.
+  /// Function that is called with rows [first, first + count) of the requested rows, if possible while they are in a
+  /// cache. A row has all numbers of one index of the leading axes. The function must not throw. Any reading thread may
+  /// call it, once for every row.
   using LookAtRows = std::function<void(std::int64_t first, std::int64_t count)>;
-  /// Reads elements as above, and calls `look` for all rows.
+  /// Reads the given ranges of the first axes of `object`, and all of the other axes. Calls `look` for all rows.
   template <class T>
   void read(const std::string& object, std::initializer_list<AxisRange> leading, T* values,
             const LookAtRows& look) const {
@@ -95,7 +95,7 @@ class InputFile {
   }
   /// Reads integers of any type. Throws if a uint64 is too large for int64.
   void read_integers(const std::string& object, std::initializer_list<AxisRange> leading, std::int64_t* values) const;
-  /// A dataset, and the place to put the rows that are read from it.
+  /// A dataset, the array for the rows that are read from it, and a function that is called for these rows.
   template <class T>
   struct Rows {
     std::string object;
@@ -106,8 +106,8 @@ class InputFile {
   template <class T>
   void read_together(std::initializer_list<AxisRange> leading, std::initializer_list<Rows<T>> datasets) const;
 
-  /// Returns the fill value that the writer of a dataset named for unwritten numbers, or nothing if none was named. T
-  /// is double, int64 or uint64.
+  /// Returns the fill value that the writer of a dataset declared for unwritten numbers, or nothing if none was
+  /// declared. T is double, int64 or uint64.
   template <class T>
   [[nodiscard]] std::optional<T> fill_value(const std::string& object) const;
 
@@ -115,8 +115,7 @@ class InputFile {
   /// else.
   [[nodiscard]] std::vector<std::string> texts(const std::string& object) const;
 
-  /// Returns the place of a dataset's bytes as they are stored. Returns nothing if they are not contiguous, or if there
-  /// are none.
+  /// Returns the extent of a dataset's stored bytes. Returns nothing if they are not contiguous, or if there are none.
   [[nodiscard]] std::optional<Extent> extent(const std::string& object) const;
   /// Size of the file, in bytes.
   [[nodiscard]] std::uint64_t size() const;
@@ -124,8 +123,8 @@ class InputFile {
   /// Reads any bytes of the file.
   void read_bytes(const Extent& extent, void* bytes) const;
 
-  /// Function that looks at the next bytes to be read: the contiguous dataset, and their place in the file. The
-  /// function may throw. Any reading thread may call it.
+  /// Function that is called before bytes of a contiguous dataset are read, with the dataset and the extent of the
+  /// bytes. The function may throw. Any reading thread may call it.
   using LookAtRead = std::function<void(const std::string& object, const Extent& bytes)>;
   /// Calls `look` before every later read of a contiguous dataset.
   void before_reading(LookAtRead look);
@@ -152,7 +151,7 @@ class InputFile {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Throws if the dataset has another shape. `why` comes first in the message, and says what asks for this shape.
+/// Throws if the dataset has another shape. `why` comes first in the message, and says why this shape is expected.
 void expect_shape(const InputFile& file, const std::string& dataset, const std::vector<std::int64_t>& shape,
                   const std::string& why = "");
 
@@ -160,7 +159,7 @@ void expect_shape(const InputFile& file, const std::string& dataset, const std::
 std::string remedy_of_shape(const std::vector<std::int64_t>& found, const std::vector<std::int64_t>& expected,
                             const std::string& otherwise);
 
-/// Returns the first 4096 bytes of a text about a file's origin.
+/// Returns the text, or its beginning and " ..." if it is longer than 4096 bytes.
 std::string short_enough(const std::string& text);
 
 /// Throws Error(usage) if [first, first + count) is not within the set's batch.

@@ -22,7 +22,7 @@ namespace smallbatch {
 namespace {
 
 /// Bytes that a thread reads at a time. They are enough to make the cost of a system call small. They are few enough to
-/// stay in the core's cache until they are looked at. Threads that share a block then end at nearly the same time.
+/// stay in the core's cache for `look`. With small pieces, threads that share a block end at nearly the same time.
 constexpr std::uint64_t bytes_per_piece = std::uint64_t{1} << 17;
 
 }  // namespace
@@ -127,7 +127,7 @@ const InputBytes::Part* InputBytes::read(std::span<Part> parts, unsigned threads
   const auto read_from = [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t piece = first; piece < last; ++piece) read_one(piece);
   };
-  // Less than a piece in all is read sooner than another thread wakes.
+  // A thread for less than a piece would wake too late: another thread has read these bytes before.
   const auto useful = static_cast<unsigned>(std::clamp<std::uint64_t>(all_bytes / bytes_per_piece, 1, threads));
   parallel_for(pieces, 1, useful, std::ref(read_from));
   if (lacking)
@@ -202,7 +202,7 @@ bool has_hdf5_signature(InputBytes& file) noexcept {
 
 namespace {
 
-/// HDF5 sees the base alone. It keeps files that it cannot close, and their bytes with them.
+/// HDF5 uses the base alone. If HDF5 cannot close a file, this object and its bytes stay in memory.
 struct DriverFile : H5FD_t {
   std::shared_ptr<InputBytes> bytes;
   haddr_t allocated = 0;  ///< the end of the space that HDF5 has assigned

@@ -1,6 +1,5 @@
-// Reads a stranger's file by plain pread, also for HDF5. HDF5's own driver does the same, with two differences. Here
-// the descriptor was checked first. A byte that is missing is a failure here, and a zero in HDF5's driver. Private to
-// io/.
+// Reads an untrusted file by plain pread, also for HDF5. It differs from HDF5's own driver in two ways. The file must
+// be a regular file. A missing byte is a failure, and not a zero. Private to io/.
 #pragma once
 
 #include <sys/stat.h>
@@ -37,25 +36,26 @@ class InputBytes {
   /// Reads the bytes of `extent` and returns their number. There are fewer only at the end of the file, or after a
   /// failure.
   std::size_t read_some(const Extent& extent, void* bytes) noexcept;
-  /// Reads all bytes of `extent`, or returns false. The failure names the first missing byte, whichever thread finds
-  /// out. Only three eighths of the threads read. Two blocks are read at a time, and six eighths of the threads suffice
-  /// to keep memory busy. The other threads are left to the other stages.
+  /// Reads all bytes of `extent`, or returns false. The failure names the first missing byte. Only three eighths of the
+  /// threads read. Two blocks are read at a time, and six eighths of the threads suffice to keep memory busy. The other
+  /// threads are left to the other stages.
   bool read(const Extent& extent, void* bytes) noexcept { return read(extent, bytes, usual_threads()); }
   /// Reads all bytes of `extent` on `threads` threads, or returns false.
   bool read(const Extent& extent, void* bytes, unsigned threads) noexcept {
     Part all{extent, bytes, {}};
     return read({&all, 1}, threads) == nullptr;
   }
-  /// Function that looks at bytes [first, last) of the requested bytes, while they are in the cache of the thread that
-  /// has read them. It must not throw.
+  /// Function that is called with bytes [first, last) of the requested bytes, while they are in the cache of the thread
+  /// that has read them. It must not throw.
   using LookAtBytes = std::function<void(std::uint64_t first, std::uint64_t last)>;
-  /// Bytes that are read together with other parts, in pieces of whole rows. The thread that reads a piece looks at it.
+  /// Bytes that are read together with other parts, in pieces of whole rows. The thread that reads a piece calls `look`
+  /// for it.
   struct Part {
     Extent extent;
     void* into = nullptr;
     LookAtBytes look;  ///< may be empty
     std::uint64_t bytes_per_row = 1;
-    std::int64_t first_piece = 0;  ///< its index among the pieces of all parts; read() sets it
+    std::int64_t first_piece = 0;  ///< index among the pieces of all parts; read() sets it
   };
   /// Reads all parts at once: no thread waits for the others before it goes on with the next part. Returns null, or the
   /// first part that lacks bytes.
@@ -81,8 +81,8 @@ class InputBytes {
   /// Kind of the failure: out_of_memory, missing_file if the disk or the network is at fault, or else bad_input.
   [[nodiscard]] ErrorKind kind() const;
 
-  /// While this is set, HDF5's reads of numbers are not carried out. Instead, the place of the latest read is stored in
-  /// *located.
+  /// While this is set, HDF5's reads of numbers are not carried out. Instead, the extent of the latest read is stored
+  /// in *located.
   Extent* located = nullptr;
 
  private:

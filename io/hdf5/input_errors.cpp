@@ -5,7 +5,7 @@
 namespace smallbatch {
 namespace {
 
-/// Returns what to do about HDF5's own complaint. A newer library has usually written an unknown version.
+/// Returns the remedy for an error text of HDF5. A file with an unknown version was usually written by a newer library.
 std::string remedy_for(const std::string& hdf5_text) {
   if (hdf5_text.find("version") == std::string::npos) return damaged;
   return "Write it with libver=(\"v110\", \"v110\"), which every HDF5 from 1.10 on reads. If it was written so, it is "

@@ -1,5 +1,5 @@
-// Creates, reserves and writes. Every HDF5 call is checked, and so is the file driver below it. One file, because the
-// first failure of any step is kept in one place, and every later step throws it again.
+// Creates datasets, reserves disk space and writes numbers. Every HDF5 call is checked, and so is the file driver below
+// it. One file, because the first failure of any step is kept in one place, and every later step throws it again.
 #include "io/hdf5/output.hpp"
 
 #include <fcntl.h>
@@ -72,7 +72,7 @@ struct WrittenText {
 };
 
 /// Returns the hash of a box of a dataset's elements, from the bytes in the file, or nothing if the file lacks some.
-/// The hashes of pieces are made of these very bytes, so a later change of the file is noticed.
+/// Also adds these bytes to the hashes of the dataset's pieces, so that /checksums reveals a later change.
 std::optional<std::uint64_t> hash_in_file(int source, WrittenDataset& dataset, const std::vector<std::int64_t>& start,
                                           const std::vector<std::int64_t>& count) {
   constexpr std::uint64_t most = std::uint64_t{1} << 20;
@@ -207,7 +207,8 @@ struct Hdf5Output::Impl {
   }
   Hdf5Handle own(hid_t id, herr_t (*close)(hid_t)) { return {check(id), close}; }
 
-  /// Closes all objects at hand if there are many. Call this before a set's objects are asked for.
+  /// Closes all objects at hand if there are many. Call this before the first identifier of an operation is used,
+  /// because it closes identifiers.
   void make_room() {
     constexpr std::size_t most_at_hand = 256;
     if (at_hand.size() >= most_at_hand) let_go();
@@ -360,7 +361,7 @@ struct Hdf5Output::Impl {
     check(scales.write(std::exchange(axes, {}), open) ? 0 : -1);
   }
 
-  /// Hashes the pieces that this process did not write. They are read from the file.
+  /// Computes the missing hashes of pieces. The pieces are read from the file.
   void hash_missing_pieces(std::uint64_t address, PieceHashes& hashes) {
     std::vector<std::size_t> missing;
     for (std::size_t k = 0; k < hashes.count(); ++k)
@@ -383,7 +384,7 @@ struct Hdf5Output::Impl {
     Extent extent;
     PieceHashes* hashes;
   };
-  /// Returns all datasets that /checksums lists, sorted by name. HDF5 is not asked.
+  /// Returns all datasets that /checksums lists, sorted by name. HDF5 is not called.
   std::vector<Listed> list_datasets() {
     std::vector<Listed> all;
     for (auto& [name, dataset] : datasets) {
@@ -396,7 +397,7 @@ struct Hdf5Output::Impl {
     return all;
   }
 
-  /// Writes the hashes of all datasets to /checksums (io/integrity/checksums.hpp). Returns the places of the datasets
+  /// Writes the hashes of all datasets to /checksums (io/integrity/checksums.hpp). Returns the extents of the datasets
   /// and of the hashes in the file.
   FilePlaces write_checksums(const std::vector<Listed>& all) {
     const std::size_t digits_of_one = hash_digits(nullptr, 0).size();

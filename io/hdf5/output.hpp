@@ -26,7 +26,7 @@ class Hdf5Output {
   /// Creates the file in `output`. With `keeps_numbers` the file is laid out anew, but its datasets keep the numbers of
   /// an earlier process with the same layout.
   Hdf5Output(OutputFile output, bool keeps_numbers, const std::string& kind, unsigned threads);
-  /// Writes into a file that another process has created, at the places in `layout`. The other process commits.
+  /// Writes into a file that another process has created, at the addresses in `layout`. The other process commits.
   explicit Hdf5Output(const OutputLayout& layout);
   ~Hdf5Output();
   Hdf5Output(const Hdf5Output&) = delete;
@@ -40,7 +40,7 @@ class Hdf5Output {
               NumberForm form = NumberForm::plain);
   /// Creates a dataset that may stay unwritten in part. Unwritten elements are `fill` (0 or NaN).
   void create_filled(const std::string& dataset, ElementType type, const std::vector<std::int64_t>& shape, double fill);
-  /// Creates and writes a dataset of strings of fixed length. A single text has no shape.
+  /// Creates and writes a dataset of strings of fixed length. write_text() writes a single string, without axes.
   void write_text(const std::string& dataset, const std::string& text);
   void write_texts(const std::string& dataset, const std::vector<std::string>& texts);
   void write_texts(const std::string& dataset, const std::vector<std::int64_t>& shape,

@@ -1,4 +1,4 @@
-// HDF5's version and silence, for programs that own their process.
+// Process-wide settings of HDF5, for programs and not for libraries, and its version.
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 namespace smallbatch {
 
 /// Keeps HDF5 from printing, and from cleaning up when the process ends. Call this before anything else of io. Readers
-/// and writers do not need it: they close what they opened, and they are quiet by themselves. But after a damaged file
-/// HDF5 1.10 cannot close itself, and complains at the end.
+/// and writers do not need it: they close what they opened, and they are quiet by themselves. After a damaged file,
+/// however, HDF5 1.10 cannot clean up, and would print errors when the process ends.
 void silence_hdf5();
 
 /// Returns the version of the library that is linked: "1.14.5".

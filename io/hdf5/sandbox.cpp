@@ -52,7 +52,7 @@ void close_all_but(std::vector<int> descriptors) {
   close_to(~0U);
 }
 
-/// System calls that are allowed: to read, to answer, to get memory, and to end. Those from write() on are for the
+/// System calls that are allowed: to read, to answer, to get memory, and to end. The calls from write() on are for the
 /// sanitizers.
 constexpr std::array allowed{
     SCMP_SYS(read),        SCMP_SYS(pread64),       SCMP_SYS(recvfrom),      SCMP_SYS(sendto),
@@ -84,8 +84,8 @@ void enter_sandbox(std::initializer_list<int> descriptors) {
   limit(RLIMIT_NPROC, 0);
   ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);  // this also stops core dumps to a program that collects them
   ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-  // Without seccomp the process gets an empty network and separate users. If the kernel refuses that, too, the limits
-  // hold.
+  // Without seccomp the process gets an empty network and separate users. If the kernel refuses this, too, only the
+  // limits above remain.
   if (!refuse_everything_else()) ::unshare(CLONE_NEWUSER | CLONE_NEWNET | CLONE_NEWIPC);
 }
 

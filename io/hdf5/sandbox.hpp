@@ -1,4 +1,4 @@
-// Confines a process that reads a stranger's file, so that it can do nothing else. Private to io/.
+// Confines a process that reads an untrusted file, so that it can do nothing else. Private to io/.
 #pragma once
 
 #include <cstdint>

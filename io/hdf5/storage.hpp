@@ -13,16 +13,16 @@
 
 namespace smallbatch {
 
-/// Place of a dataset's bytes. All members are empty if the dataset has no elements.
+/// Storage of a dataset's bytes. All members are empty if the dataset has no elements.
 struct DatasetStorage {
   std::optional<std::uint64_t> address;  ///< in the file, if the dataset is contiguous
   std::optional<ChunkLayout> chunks;
   std::uint64_t chunk_count = 0;
-  /// Number of bytes if the numbers lie in the dataset's header, where HDF5 may read them.
+  /// Number of bytes if the numbers are in the dataset's header. HDF5 reads these.
   std::uint64_t compact_bytes = 0;
 };
 
-/// Returns the place of a dataset's bytes. Throws Defect if a byte is missing or lies elsewhere, or if a filter is
+/// Returns the storage of a dataset's bytes. Throws Defect if a byte is missing or in another file, or if a filter is
 /// unknown.
 DatasetStorage check_storage(const InputBytes& file, hid_t dataset, hid_t space, hid_t type,
                              const std::vector<std::int64_t>& shape);

@@ -1,5 +1,5 @@
-// Notes where HDF5 has written in a file, and the hashes of the bytes. A disk may lose a write that it has called a
-// success. An older header is then in that place, and HDF5 takes it for a good one. Private to io/.
+// Records where HDF5 has written in a file, with hashes of the bytes. A disk may lose a write that it has reported as
+// successful. An older header is then at that address, and HDF5 would accept it. Private to io/.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,13 @@ namespace smallbatch {
 
 class WrittenExtents {
  public:
-  /// Notes bytes that HDF5 writes.
+  /// Records bytes that HDF5 writes.
   void add(const Extent& extent, const void* bytes) noexcept;
   /// Forgets every earlier write that overlaps this extent, even in part. Call this when HDF5 has freed this room, or
   /// when numbers will be written there past HDF5.
   void forget(const Extent& extent) noexcept;
   /// Returns the first extent where the file does not have the bytes that HDF5 wrote. Throws std::bad_alloc if there
-  /// was no memory to note an extent.
+  /// was no memory to record an extent.
   [[nodiscard]] std::optional<Extent> find_lost(FileWindow& file) const;
 
  private:
