@@ -30,7 +30,7 @@ struct Checksums {
   std::vector<std::string> hash;
 };
 
-/// Places of the hashed bytes in a file.
+/// Extents of the hashed bytes in a file.
 struct FilePlaces {
   std::vector<Extent> listed;  ///< datasets that have their pieces listed
   std::vector<Extent> tables;  ///< the three datasets of Checksums

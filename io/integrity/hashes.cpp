@@ -32,7 +32,7 @@ const HashFunctions& hashes() {
 
 constexpr std::size_t digits_of_64 = 16;
 
-/// Limit on the pieces that are under way at a time. Each takes a few hundred bytes of memory.
+/// Limit on the number of partly hashed pieces. Each takes a few hundred bytes of memory.
 constexpr std::size_t most_begun = 4096;
 
 std::string hexadecimal(std::span<const unsigned char> bytes) {

@@ -23,7 +23,7 @@ class Journal {
 
   /// Returns the number of records that the file had when it was opened.
   [[nodiscard]] std::size_t earlier_count() const { return earlier_.size(); }
-  /// Returns one of these records. It is read from the file again, because records are not kept in memory. Throws
+  /// Returns one of the earlier records. It is read from the file again, because records are not kept in memory. Throws
   /// Error(missing_file) if it cannot be read.
   [[nodiscard]] std::string earlier(std::size_t record) const;
   /// Appends a record without flushing it to the disk. The record survives the end of the process, but not a crash of

@@ -125,7 +125,7 @@ Error written_by_other(const std::string& path) {
 constexpr int most_attempts = 1000;
 
 /// Locks the file of this name, and creates it if it is missing. Returns its descriptor, or -1 with errno set. errno is
-/// also ENOLCK if the file system does not find the file again.
+/// also ENOLCK if every attempt found another file under this name.
 int open_locked(const std::string& path, bool& is_new) {
   for (int attempt = 0; attempt < most_attempts; ++attempt) {
     int file = ::open(path.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0666);
@@ -164,8 +164,8 @@ int open_locked(const std::string& path, bool& is_new) {
   return -1;
 }
 
-/// Creates a file that no other process has, where there are no locks. The process number in its name does not suffice:
-/// another machine may have a process with this number.
+/// Creates a file that no other process has, on a file system without locks. The process number in its name does not
+/// suffice: another machine may have a process with this number.
 int open_own(const std::string& part, std::string& path) {
   path = part;
   for (int attempt = 0; attempt < most_attempts; ++attempt) {

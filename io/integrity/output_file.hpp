@@ -45,8 +45,8 @@ class OutputFile {
   /// Creates the temporary file, or takes it over. A symbolic link is followed, even if its target does not exist.
   ///
   /// Throws Error(output) if the target is no regular file, if its folder is not writable, or if another process writes
-  /// it. Throws Error(output_exists) if overwrite is false and the target exists. This error also protects an
-  /// unfinished run that would be `removed`, if overwrite is false.
+  /// it. Throws Error(output_exists) if overwrite is false and the target exists. Also throws it if overwrite is false
+  /// and an unfinished run would be `removed`.
   OutputFile(const std::string& path, bool overwrite, Leftover leftover = Leftover::removed);
   /// Removes the temporary file and the journal, unless they were committed or are to be kept.
   ~OutputFile();

@@ -22,7 +22,8 @@ namespace smallbatch {
 std::uint64_t hash_rows(std::string_view dataset, std::int64_t first, std::int64_t count, std::size_t bytes_per_row,
                         const void* rows);
 
-/// Returns this part for rows of different lengths. Row first + k has the items offset[k] ... offset[k + 1] - 1.
+/// Returns the part of the sum that rows of different lengths contribute. Row first + k has the items offset[k] ...
+/// offset[k + 1] - 1.
 std::uint64_t hash_rows(std::string_view dataset, std::int64_t first, const std::vector<std::int64_t>& offset,
                         std::size_t bytes_per_item, const void* items);
 
