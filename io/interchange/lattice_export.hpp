@@ -25,7 +25,7 @@ struct LatticeMap {
 // All functions write to a temporary file and rename it. They throw Error(output) if the target exists and overwrite is
 // false, or if it cannot be written. They throw Error(usage) if map.values does not have the map's shape.
 
-/// Largest magnitude in an OpenDX or cube file. Readers of these files know no infinity (V at a charge), and most use
+/// Largest magnitude in an OpenDX or cube file. Readers of these files accept no infinity (V at a charge), and most use
 /// single precision. A larger value or an infinity becomes 1e30 with its sign. Magnitudes below 1e-99 are written as 0,
 /// because some readers refuse their exponents.
 inline constexpr double largest_exported_value = 1e30;

@@ -1,4 +1,5 @@
-// Conversion of titles to ASCII, which every reader of a file understands. The font of pictures has nothing else.
+// Conversion of titles to ASCII, which every reader of a file understands. The font of pictures has no other
+// characters.
 #include <array>
 #include <string>
 #include <string_view>

@@ -52,7 +52,8 @@ TextLines::TextLines(const std::string& path)
   if (S_ISDIR(found.st_mode)) refuse("it is a folder", "Give the name of a file.");
   is_regular_ = S_ISREG(found.st_mode);
   if (S_ISFIFO(found.st_mode)) {
-    // O_NONBLOCK opens the pipe before anybody writes. A writer may start later, or be slow to write its first byte.
+    // O_NONBLOCK opens a pipe that has no writer yet. A writer may start later or be slow, so this waits for the first
+    // byte.
     pollfd events{file_, POLLIN, 0};
     while (::poll(&events, 1, patience_for_writer) < 0 && errno == EINTR) continue;
     char first = 0;

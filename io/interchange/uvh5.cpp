@@ -253,7 +253,7 @@ void write_data(Hdf5Output& file, const ResultReader& results, const Correlation
   }
 }
 
-/// Writes the UVH5 file that the set was imported from, with the visibilities that it has now.
+/// Writes the UVH5 file that the set was imported from, with the visibilities in the results.
 void write_back(const std::string& path, const ResultReader& results, const CorrelationSet& set,
                 const std::string& history, bool overwrite) {
   KeptFile kept{results.file(), uvh5_group(set.name)};

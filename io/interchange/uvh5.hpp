@@ -1,4 +1,5 @@
-// Export and import of UVH5, the visibilities of pyuvdata (https://pyuvdata.readthedocs.io, memo "UVH5 file format").
+// Export and import of UVH5, pyuvdata's format for visibilities (https://pyuvdata.readthedocs.io, memo "UVH5 file
+// format").
 //
 // An input is a feed of an antenna. The signal of antenna 2 of a baseline is conjugated, and uvw points from antenna 1
 // to antenna 2. So V_ij is stored unchanged, with the antenna of i as antenna 1 and that of j as antenna 2. The file
@@ -25,10 +26,10 @@ class Hdf5Output;
 /// complex128. Sums stay sums, and means stay means. A visibility without samples, or one that is not finite, is 0 and
 /// flagged. nsamples is the fraction of the integration's samples that count.
 ///
-/// A set that was imported from a UVH5 file gets back what the results keep of it: header, flags, nsamples and flagged
-/// visibilities.
+/// For a set that was imported from a UVH5 file, header, flags, nsamples and flagged visibilities are those of that
+/// file.
 ///
-/// Any other set gets what its labels say. Unknown values are assumed:
+/// For any other set, the header follows from the labels of the set. Unknown values are assumed:
 ///  - Two inputs at one place are feeds x and y of one antenna. Any other input is a separate antenna.
 ///  - Inputs without positions stand in a row to the east, a metre apart.
 ///  - The telescope is at 0 N 0 E.
@@ -80,9 +81,8 @@ class Uvh5File {
   /// Reads channels [block.first, .. + block.channels) of time block.first_time. A visibility that is flagged, not
   /// finite or missing becomes NaN, with a weight of 0. Otherwise the weight is nsamples, rounded, and at least 1.
   Uvh5Counts read(SignalBlock& block) const;
-  /// Copies what write_uvh5() writes back: header, flags and nsamples. Also copies the visibilities if some are
-  /// flagged, or if an auto has two different products of its feeds. Returns the names of the parts that cannot be
-  /// copied.
+  /// Copies header, flags and nsamples, which write_uvh5() needs. Also copies the visibilities if some are flagged, or
+  /// if an auto has two different products of its feeds. Returns the names of the parts that cannot be copied.
   std::vector<std::string> copy_to(Hdf5Output& to, const std::string& group) const;
 
  private:

@@ -19,14 +19,14 @@ struct Antenna {
   Place position{};  ///< east, north and up
 };
 
-/// Antennas and rows of a UVH5 file, for a set that was not imported from one.
+/// Antennas and rows of a UVH5 file, for a set that was not imported from a UVH5 file.
 struct AntennaArray {
   std::vector<Antenna> antennas;
   Uvh5Rows rows;
   std::string assumed;
 };
 
-/// Returns the antennas by the labels and places of the set; see write_uvh5().
+/// Assigns inputs to antennas by the labels and positions of the set. write_uvh5() lists the assumptions.
 AntennaArray array_of(const CorrelationSet& set);
 
 /// Throws Error(bad_input): "cannot write correlation/a as UVH5 (<why>). <remedy>".

@@ -140,7 +140,8 @@ struct Uvh5File::Impl {
     open_phase_center(labels);
   }
 
-  /// Reads the phase center if there is one, at a fixed place. The header, which is kept, has all phase centers.
+  /// Reads the phase center, if the file has a single one that does not move. The results keep the header, which has
+  /// all phase centers.
   void open_phase_center(ArrayLabels& labels) const {
     const std::string catalog = "phase_center_catalog";
     const auto take = [&](const std::string& name, const std::string& frame, const std::string& lon,
@@ -165,7 +166,8 @@ struct Uvh5File::Impl {
     const auto seconds =
         read_header<double>(file, name, is_one ? std::vector<std::int64_t>{} : std::vector{rows.count()});
     if (seconds.empty() || !(seconds[0] > 0) || !std::isfinite(seconds[0])) return;
-    // A set has one length for all integrations. It stays unknown if lengths or the times between them differ.
+    // A set has one length for all integrations. The length stays unknown if lengths, or the times between
+    // integrations, differ.
     const auto is_length = [&](double length) { return std::abs(length - seconds[0]) <= 1e-3 * seconds[0] + 1e-4; };
     if (!std::ranges::all_of(seconds, is_length)) return;
     for (std::size_t t = 1; t < rows.times.size(); ++t)

@@ -129,7 +129,7 @@ void copy_texts(const InputFile& from, const std::string& source, Hdf5Output& to
   to.write_texts(target, shape, texts);
 }
 
-/// Copies a dataset. Returns false if it cannot be kept.
+/// Copies a dataset. Returns false if its type cannot be copied.
 bool copy_dataset(const InputFile& from, const std::string& source, Hdf5Output& to, const std::string& target) {
   const DatasetInfo& info = from.dataset(source);
   if (info.type_name == no_data) {

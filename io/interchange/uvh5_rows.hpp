@@ -39,7 +39,7 @@ struct Uvh5Rows {
 
   [[nodiscard]] std::int64_t count() const { return static_cast<std::int64_t>(first.size()); }
   [[nodiscard]] std::int64_t input_count() const;
-  /// Returns the inputs of antennas 1 and 2.
+  /// Returns the inputs that a row correlates in this polarisation, of antennas 1 and 2.
   [[nodiscard]] FeedPair inputs_of(std::int64_t row, std::int64_t polarisation) const;
   /// Returns the shape of visdata, flags and nsamples.
   [[nodiscard]] std::vector<std::int64_t> shape(std::int64_t channels) const;
