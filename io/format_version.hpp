@@ -9,7 +9,7 @@
 
 namespace smallbatch {
 
-/// Version that is written, and the newest that is read without a warning.
+/// Version of files that are written, and the newest version that is read without a warning.
 inline constexpr std::int32_t format_major = 1, format_minor = std::max(9, newest_spd_number);
 /// "1.9" and "(1, 9)"
 inline const std::string format_version = std::to_string(format_major) + "." + std::to_string(format_minor);

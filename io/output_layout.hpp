@@ -1,4 +1,4 @@
-// Places of all datasets in a file that is being written. Other processes need them to write into the same file.
+// Addresses of all datasets in a file that is being written. Other processes need them to write into the same file.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace smallbatch {
 
 /// Layout of one file.
 struct OutputLayout {
-  /// Place of one dataset.
+  /// Type, shape and address of one dataset.
   struct Dataset {
     std::string name;                 ///< its path in the file
     int type = 0;                     ///< ElementType
@@ -31,8 +31,8 @@ using WrittenElements = std::map<std::string, std::int64_t>;
 /// Part of a dataset that one call has written.
 struct WrittenRange {
   std::string dataset;
-  std::vector<std::pair<std::int64_t, std::int64_t>> ranges;  ///< first index and count along its first axes
-  std::optional<std::uint64_t> hash;                          ///< of the bytes, if they are known
+  std::vector<std::pair<std::int64_t, std::int64_t>> ranges;  ///< first index and count along each of its first axes
+  std::optional<std::uint64_t> hash;                          ///< of the bytes; nothing if HDF5 converted them
 };
 
 }  // namespace smallbatch

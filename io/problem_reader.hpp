@@ -12,10 +12,9 @@
 #pragma GCC visibility push(default)
 namespace smallbatch {
 
-/// Point from which read() counts coordinates. With `zero` they count from the file's own zero. With `origin` they
-/// count from the problem's lattice origin, first point or first charge, so no digits are lost far from zero. Sets with
-/// lengths in angstrom need no conversion: there `origin` is the same as `zero`. V, E and energies do not depend on the
-/// choice.
+/// Origin of the coordinates that read() returns. `zero` is the origin of the file. `origin` is the problem's lattice
+/// origin, first point or first charge, so that conversion to angstrom loses no digits far from zero. If lengths are in
+/// angstrom already, `origin` has the same effect as `zero`. V, E and energies do not depend on the choice.
 enum class CountedFrom { zero, origin };
 
 /// Reader of one problem file. The constructor reads and checks everything except the numbers: format version, names,
@@ -27,21 +26,22 @@ enum class CountedFrom { zero, origin };
 /// if a byte is missing or unreadable, if a chunk does not decode as declared, or if the file has changed meanwhile.
 ///
 /// HDF5 describes the file in a separate process, which ends when the file is open. A damaged file can crash only that
-/// process. This process reads, inflates and converts numbers without HDF5. So any number of threads may read at a
-/// time, even while a writer works. The constructor forks, so no other thread may use a writer meanwhile.
+/// process. This process reads, inflates and converts numbers without HDF5. Any number of threads may therefore read at
+/// a time, even while another thread uses a writer. The constructor forks, so no other thread may use a writer during
+/// this call.
 ///
 /// read() returns the contribution of the problems to the problems_hash of the whole set (io/FORMAT.md), even if the
 /// set is a share. Contributions add up modulo 2^64.
 class ProblemReader {
  public:
-  /// `threads` read a block together; 0: one per core.
+  /// Each block is read by `threads` threads (0: one per core).
   explicit ProblemReader(const std::string& path, unsigned threads = 0);
   ~ProblemReader();
   ProblemReader(ProblemReader&&) noexcept;
   ProblemReader& operator=(ProblemReader&&) = delete;
 
   [[nodiscard]] const std::string& path() const;  ///< path as it was given
-  [[nodiscard]] int descriptor() const;           ///< of the open file, for fstat() and the like
+  [[nodiscard]] int descriptor() const;           ///< of the open file, for example for fstat()
   /// All sets of the file, and the sets of each kind.
   [[nodiscard]] const ProblemSets& sets() const;
   [[nodiscard]] const std::vector<SolveSet>& solve_sets() const { return std::get<std::vector<SolveSet>>(sets()); }
@@ -56,7 +56,7 @@ class ProblemReader {
   }
   /// Replaces each set by its part that belongs to `share`. To be called once.
   void take(const Share& share);
-  /// Returns the place at which `set`, which may be a share, begins in the file's set.
+  /// Returns where `set` begins in the set of the file. After take(), this is the beginning of the share.
   template <class Set>
   [[nodiscard]] ShareStart start(const Set& set) const {
     return start_of(starts(), set_path(set));

@@ -31,7 +31,7 @@ class ProblemWriter {
   void add(const PotentialSet& set);
   void add(const PairEnergySet& set);
   /// Writes charges [first_charge, first_charge + charge.size()) of the set, in angstrom and e. position is
-  /// (charge.size(), 3). The file stores the set's type.
+  /// (charge.size(), 3). The file stores them in the set's type.
   void write_charges(const PotentialSet& set, std::int64_t first_charge, ArrayView<double> position,
                      ArrayView<double> charge);
   void write_charges(const PairEnergySet& set, std::int64_t first_charge, ArrayView<double> position,

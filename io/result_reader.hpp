@@ -11,7 +11,7 @@
 
 #include "io/sets.hpp"
 
-// Types for internal use. They are declared here, because a first declaration below would export them.
+// Types for internal use. They are declared here, because a first declaration after the pragma would export them.
 namespace smallbatch {
 class InputFile;
 struct ByteCheck;
@@ -26,19 +26,20 @@ struct StoredVerdicts {
   std::vector<float> error_over_bound;  ///< (batch), NaN if nothing was checked
 };
 
-/// Reader of one result file. ProblemReader says what the constructor checks, and how reading works. The sets describe
-/// the results. PotentialSet::type is the type of V, and PairEnergySet::type the type in which pairs were computed. The
-/// member `offset` is empty unless the results have values at charges.
+/// Reader of one result file. The checks, errors and threads are those of ProblemReader. The sets describe the results.
+/// PotentialSet::type is the type of V, and PairEnergySet::type the type in which pairs were computed. The member
+/// `offset` is filled only if the results have values at charges.
 class ResultReader {
  public:
-  /// Check of the bytes before numbers are used.
+  /// How bytes are checked before their numbers are used.
   enum class Bytes {
-    as_they_are,  ///< none: HDF5 does not notice a changed byte of the numbers
+    as_they_are,  ///< no check: a changed byte of the numbers goes unnoticed
     compared      ///< every byte that is read is first compared with the file's checksums, if any (io/FORMAT.md)
   };
-  /// `threads` read a block together; 0: one per core.
+  /// Each block is read by `threads` threads (0: one per core).
   explicit ResultReader(const std::string& path, unsigned threads = 0, Bytes bytes = Bytes::as_they_are);
-  /// Checks all bytes first, by check_bytes() with `between`. Passes the result to `take`, which may throw.
+  /// First checks all bytes by check_bytes(), which calls `between` before each piece. Passes the result to `take`,
+  /// which may throw.
   ResultReader(const std::string& path, unsigned threads, const std::function<void()>& between,
                const std::function<void(const ByteCheck&)>& take);
   ~ResultReader();
@@ -58,9 +59,9 @@ class ResultReader {
     return std::get<std::vector<CorrelationSet>>(sets());
   }
 
-  /// Reads systems [first, first + count) into a block of that many: x (or the inverse), and the numbers per system.
-  /// Arrays that the file lacks stay empty. A file without x has no numbers about x. A file of an older version has
-  /// fewer numbers.
+  /// Reads x (or the inverse) and the numbers of systems [first, first + count) into `block`, and resizes its arrays.
+  /// Arrays that the file lacks become empty: a set without x has no numbers about x, and an older version has fewer
+  /// numbers.
   template <class T>
   void read(const SolveSet& set, std::int64_t first, std::int64_t count, SpdBlock<T>& block) const;
   /// Reads V, E, energy and info of problems [block.first, .. + block.count). For lattices, reads the planes
@@ -86,14 +87,14 @@ class ResultReader {
                                                         std::int64_t plane, std::int64_t first_row,
                                                         std::int64_t row_count) const;
 
-  /// Returns the totals of a set's verification. If the file has none, nothing was checked.
+  /// Returns the totals of a set's verification. If the file has none, they say that nothing was checked.
   [[nodiscard]] VerificationSummary verification(const std::string& kind, const std::string& set) const;
-  /// Throws if the totals do not fit the set's verdicts, or if verdicts and errors do not fit each other. Only `run`
-  /// writes them, so a mismatch means that they were changed.
+  /// Throws if the totals do not fit the set's verdicts, or if verdicts and errors do not fit each other. A mismatch
+  /// means that they were changed after they were written.
   void check_verification(const std::string& kind, const std::string& set, std::int64_t batch) const;
   /// Throws if labels of the set `found` in this file do not follow from the set `asked` of the problem file. Labels
-  /// are names, steps, times, coordinates, and netCDF's attributes `units` and `coordinates`. Files before 1.5 have no
-  /// labels and pass.
+  /// are names, steps, times, coordinates, and netCDF's attributes `units` and `coordinates`. Does nothing for files of
+  /// formats before 1.5, which have no labels.
   void check_labels(const PotentialSet& asked, const PotentialSet& found) const;
   void check_labels(const PairEnergySet& asked, const PairEnergySet& found) const;
   void check_labels(const CorrelationSet& asked, const CorrelationSet& found) const;

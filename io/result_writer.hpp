@@ -11,7 +11,7 @@
 #include "io/sets.hpp"
 #include "io/share.hpp"
 
-// Types for internal use. They are declared here, because a first declaration below would export them.
+// Types for internal use. They are declared here, because a first declaration after the pragma would export them.
 namespace smallbatch {
 class OutputFile;
 class Uvh5File;
@@ -20,15 +20,15 @@ class Uvh5File;
 #pragma GCC visibility push(default)
 namespace smallbatch {
 
-/// Writes to a temporary file beside `path` until commit(). ProblemWriter says what is thrown and what is left behind.
-/// write(), write_info() and write_verdicts() do not call HDF5, so another thread may call HDF5 meanwhile. No other
-/// thread may call HDF5 during any other function.
+/// Writes to a temporary file beside `path` until commit(). The rules of ProblemWriter for errors and for an end
+/// without a commit apply here, too. Only write(), write_info() and write_verdicts() do not call HDF5. During these
+/// calls, another thread may call HDF5. During all other calls, no other thread may call HDF5.
 class ResultWriter {
  public:
-  /// `threads` write a block together; 0: one per core.
+  /// Each block is written by `threads` threads (0: one per core).
   ResultWriter(const std::string& path, bool overwrite, unsigned threads = 0);
-  /// Writes into `output`. With `keeps_numbers`, the numbers of an ended process stay in the file (has_all). The caller
-  /// must then add the sets of that process again, in its order.
+  /// Writes into `output`. With `keeps_numbers`, the numbers that an ended process wrote stay in the file. The caller
+  /// must then add the same sets again, in the same order. has_all() tells whether the numbers are intact.
   ResultWriter(OutputFile output, bool keeps_numbers, unsigned threads);
   /// Writes into the file of another process, which has added the sets and will commit. This writer may write but not
   /// add. It must be flushed and destroyed before the other process commits.
@@ -42,8 +42,8 @@ class ResultWriter {
   /// Sets whether each later write is recorded with its hash. take_written() returns the records, and forgets them.
   void note_written(bool is_noted = true);
   [[nodiscard]] std::vector<WrittenRange> take_written();
-  /// Returns true if the file still has what an ended process wrote: the bytes are compared with the hashes in
-  /// `written`. If so, all of it counts as written.
+  /// Compares bytes that an ended process wrote with the hashes in `written`. If all are equal, returns true, and these
+  /// elements count as written.
   [[nodiscard]] bool has_all(const std::vector<WrittenRange>& written);
   /// With `is_kept`, the temporary file and its journal stay if there is no commit().
   void keep_unfinished(bool is_kept);
@@ -51,7 +51,8 @@ class ResultWriter {
   ResultWriter(ResultWriter&&) noexcept;
   ResultWriter& operator=(ResultWriter&&) = delete;
 
-  /// Says that problems of this set are a share that begins at `start`. Applies to everything written from now on.
+  /// Declares `set` a share that begins at `start` in the set of the file. All later writes of the set count from
+  /// there.
   template <class Set>
   void begin_at(const Set& set, const ShareStart& start) {
     starts()[set_path(set)] = start;
@@ -77,8 +78,8 @@ class ResultWriter {
   /// Writes the statistics of all problems of the set or share. Without this call they are NaN.
   void write_statistics(const PotentialSet& set, const PotentialStatistics& statistics);
 
-  /// Creates /pair_energy/<name>/{energy, info, energy_per_charge} and the set's verdicts at full size. The file states
-  /// `precision`, in which pairs are computed.
+  /// Creates /pair_energy/<name>/{energy, info, energy_per_charge} and the set's verdicts at full size. The file stores
+  /// `precision`, the type in which pairs are computed.
   void add(const PairEnergySet& set, ScalarType precision);
   void write(const PairEnergySet& set, const PairEnergyBlock& block);
 
@@ -88,10 +89,10 @@ class ResultWriter {
   /// Writes visibilities and weights of whole integrations. block.sum must be set.visibility(). If means are wanted,
   /// the caller has already computed them.
   void write(const CorrelationSet& set, const SignalBlock& block);
-  /// Copies those parts of a UVH5 file that no other dataset of the results holds. write_uvh5() writes them back.
-  /// Returns the names of the parts that cannot be copied.
+  /// Copies those parts of a UVH5 file that no other dataset of the results holds, so that write_uvh5() can write the
+  /// UVH5 file again. Returns the names of the parts that cannot be copied.
   std::vector<std::string> keep(const CorrelationSet& set, const Uvh5File& file);
-  /// Writes the status of channels first, first + 1, ..., taken over all their blocks.
+  /// Writes the status of channels first, first + 1, ... The caller has combined the statuses of a channel's blocks.
   void write_info(const CorrelationSet& set, std::int64_t first, ArrayView<std::int32_t> info);
 
   /// Writes verdicts of problems first, first + 1, ... of an added set. `kind` is Set::kind. Problems that no call

@@ -53,7 +53,7 @@ struct ChargesOfSet {
   ScalarType type = ScalarType::float64;            ///< of the charges' datasets in the file
   bool has_atomic_numbers = false;                  ///< the file has an atomic number for each charge
   ProblemLabels labels;                             ///< names, steps and times of the problems
-  std::string particles;                            ///< H5MD group of the charges; empty: datasets of the set
+  std::string particles;                            ///< H5MD group that has the charges; empty: the set has them itself
 
   /// Number of charges of all problems.
   [[nodiscard]] std::int64_t charges() const { return offset.empty() ? 0 : offset.back(); }
@@ -100,7 +100,7 @@ struct ArrayLabels {
   std::vector<std::string> feed;            ///< (inputs): "x", "y", "r" or "l"
   std::string telescope;                    ///< its name
   std::vector<double> location;             ///< telescope: latitude and longitude (geodetic, degrees), altitude (m)
-  std::string phase_center;                 ///< name of the place that visibilities are phased to
+  std::string phase_center;                 ///< name of the direction that visibilities are phased to
   std::vector<double> phase_center_ra_dec;  ///< of the phase center: right ascension, declination (ICRS, degrees)
   std::string visibility_unit;              ///< "uncalib", "Jy" or "K str"
 

@@ -25,21 +25,21 @@ std::string share_text(const Share& share);
 /// Parses the text of a share. Returns nothing for any other text.
 std::optional<Share> parse_share(const std::string& text);
 
-/// Place in the whole set at which a share begins. In correlations, problems are channels. Targets are values of V, or
-/// energies per charge.
+/// First problem, charge, point and target of a share, counted in the whole set. In correlations, problems are
+/// channels. Targets are values of V, or energies per charge.
 struct ShareStart {
-  std::int64_t problem = 0, charge = 0, point = 0, target = 0;  ///< each counted from 0
+  std::int64_t problem = 0, charge = 0, point = 0, target = 0;  ///< counted from 0
 };
 
-/// Starts by the paths of sets. A set that is missing begins at 0.
+/// Start of each set, by the path of the set. A set without an entry begins at 0.
 using ShareStarts = std::map<std::string, ShareStart>;
 ShareStart start_of(const ShareStarts& starts, const std::string& set);
 
 /// Returns the `count` + 1 offsets of problems [first, first + count), counted from 0.
 std::vector<std::int64_t> offsets_of(const std::vector<std::int64_t>& offset, std::int64_t first, std::int64_t count);
 
-/// Share of a set, as a set with problems counted from 0. All shares are about equal: in systems, in pairs for
-/// potentials and pair energies, or in channels for correlations. A share may be empty.
+/// Share of a set, as a set with problems counted from 0. All shares of a set have about equally many systems, pairs
+/// (potentials and pair energies) or channels. A share may be empty.
 template <class Set>
 struct PartOfSet {
   Set set;
