@@ -57,7 +57,7 @@ void settle(const SpdShape& shape, const SpdSolution<T>& solution, int size, std
   });
 }
 
-/// Copies the leading rows and columns of system k to place s of a block for that size.
+/// Copies the leading rows and columns of system k of a batch to system s of a block. The block's n is the size of k.
 template <class T>
 void gather(const SpdBatch<T>& batch, std::int64_t k, SpdBlock<T>& block, std::int64_t s) {
   const SpdShape& alike = block.shape;
@@ -72,7 +72,7 @@ void gather(const SpdBatch<T>& batch, std::int64_t k, SpdBlock<T>& block, std::i
     std::copy_n(batch.b + k * batch.b_step(), alike.rhs_size(), block.b.data() + s * alike.rhs_size());
 }
 
-/// Copies answer s of a block to system k.
+/// Copies the answer of system s of a block to system k of `solution`. Sets x to 0 beyond the block's n.
 template <class T>
 void put_back(const SpdBlock<T>& block, std::int64_t s, const SpdShape& shape, const SpdSolution<T>& solution,
               std::int64_t k) {

@@ -12,7 +12,7 @@ namespace smallbatch {
 
 /// How much solve_by_size() does at a time.
 struct AtOnce {
-  std::int64_t systems;  ///< at most this many systems of one size in a call
+  std::int64_t systems;  ///< the largest number of systems in one call of solve()
   unsigned calls;        ///< how many calls of solve() run at a time, each on its own thread; 0: one per core
   unsigned threads;      ///< threads that gather and put back the systems of one call; 0: one per core
 };

@@ -34,8 +34,8 @@ struct LayoutCopy {
       number = canonical_number;
   }
 
-  /// Returns whether matrices are closer together than their elements, so that neighbouring matrices are best copied
-  /// together.
+  /// Returns whether the distance between matrices is smaller than the distance between their elements. The inner loop
+  /// should then run over the matrices.
   [[nodiscard]] constexpr bool across_matrices() const {
     const auto is_larger = [](std::int64_t one, std::int64_t other) {
       return (one < 0 ? -one : one) > (other < 0 ? -other : other);
@@ -59,16 +59,18 @@ using LayoutGather = LayoutCopy<const T, T>;
 template <class T>
 using LayoutScatter = LayoutCopy<T, const T>;
 
-/// Returns the plan for gather_spd_matrices() (layouts.hpp), and throws Error as that function does. The functions
-/// plan_NAME() below do the same for NAME().
+/// Returns the plan for gather_spd_matrices() (layouts.hpp), and throws Error as that function does.
 template <class T>
 LayoutGather<T> plan_gather_spd_matrices(int n, std::int64_t count, const MatrixArray<const T>& from, Triangle triangle,
                                          T* to);
+/// Returns the plan for gather_spd_rhs(), and throws Error as that function does.
 template <class T>
 LayoutGather<T> plan_gather_spd_rhs(int n, int nrhs, std::int64_t count, const MatrixArray<const T>& from, T* to);
+/// Returns the plan for scatter_spd_solutions(), and throws Error as that function does.
 template <class T>
 LayoutScatter<T> plan_scatter_spd_solutions(int n, int nrhs, std::int64_t count, const T* from,
                                             const MatrixArray<T>& to);
+/// Returns the plan for scatter_spd_inverses(), and throws Error as that function does.
 template <class T>
 LayoutScatter<T> plan_scatter_spd_inverses(int n, std::int64_t count, const T* from, const MatrixArray<T>& to,
                                            Triangle triangle);

@@ -41,8 +41,8 @@ struct Axis {
   std::int64_t step, extent;
 };
 
-/// Returns whether it is certain that no two indices share a place. For this, each axis must step over everything that
-/// the axes with shorter steps reach.
+/// Returns true only if no two elements of an array have the same address. The test is sufficient, but not necessary:
+/// the step of each axis must be longer than the reach of all axes with shorter steps.
 template <std::size_t Count>
 bool are_distinct(std::array<Axis, Count> axes) {
   for (Axis& axis : axes) axis.step = axis.extent > 1 ? std::abs(axis.step) : 0;

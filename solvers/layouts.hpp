@@ -1,6 +1,6 @@
 // Copies between the callers' layouts and the solvers' layout, for matrices, right-hand sides and solutions. The
-// solvers read and write by rows, one matrix after the other (core/systems.hpp). Data in that canonical layout are used
-// where they lie. All other data are gathered into canonical memory, and answers are scattered from it. The header
+// solvers read and write by rows, one matrix after the other (core/systems.hpp). Data in this canonical layout are used
+// in place. All other data are gathered into canonical memory, and answers are scattered from it. The header
 // layouts.cuh has these functions for a GPU.
 //
 //     const auto a = canonical_spd_matrices(n, count, matrices, triangle);
@@ -31,7 +31,7 @@ namespace smallbatch {
 /// stride are in numbers and may be negative. The matrix index may be the fastest one.
 template <class T>
 struct MatrixArray {
-  T* data = nullptr;             ///< of matrix 0; ignored if there are pointers
+  T* data = nullptr;             ///< element (0, 0) of matrix 0; ignored if there are pointers
   T* const* pointers = nullptr;  ///< one per matrix, in the same kind of memory (host or device) as the matrices
   std::int64_t stride = 0;       ///< from one matrix to the next; 0: one matrix for all. Ignored if there are pointers
   std::int64_t row_step = 0, column_step = 0;  ///< ignored for a packed triangle
@@ -51,24 +51,24 @@ enum class Triangle {
   packed_upper
 };
 
-/// Matrices that a solver reads where they lie, as SpdBatch describes them.
+/// Matrices that a solver reads in place, as SpdBatch describes them.
 template <class T>
 struct CanonicalMatrices {
   Storage storage;      ///< the storage of the matrices
-  const T* data;        ///< of matrix 0
+  const T* data;        ///< element (0, 0) of matrix 0
   std::int64_t stride;  ///< as in SpdBatch
 };
-/// Right-hand sides or solutions that a solver reads or writes where they lie.
+/// Right-hand sides or solutions that a solver reads or writes in place.
 template <class T>
 struct CanonicalRhs {
-  T* data;              ///< of system 0
+  T* data;              ///< the first number of system 0
   std::int64_t stride;  ///< as in SpdBatch and SpdSolution
 };
 
 /// Returns the matrices if they are canonical, or nothing if they must be gathered. A symmetric matrix is its own
 /// transpose. Matrices with leading dimension n are therefore canonical by rows and by columns: the upper triangle by
-/// columns is the lower triangle by rows. (If the triangles differ by roundings, the solver's lower triangle is the
-/// upper triangle of a matrix by columns.)
+/// columns is the lower triangle by rows. (If the triangles differ by roundings, a matrix by columns is solved with its
+/// upper triangle.)
 template <class T>
 [[nodiscard, gnu::visibility("default")]] std::optional<CanonicalMatrices<T>> canonical_spd_matrices(
     int n, std::int64_t count, const MatrixArray<const T>& matrices, Triangle triangle);

@@ -58,7 +58,7 @@ void random_orthogonal_similarity(Random& random, int n, const Row& eigenvalues,
     u[top] += std::copysign(std::sqrt(square), head);
     const double tau = 2 / (square - head * head + u[top] * u[top]);
     double dot = 0;
-    for (int j = top; j < n; ++j)  // a is symmetric to the last bit
+    for (int j = top; j < n; ++j)  // a is exactly symmetric, so row j replaces column j
       for (int i = top; i < n; ++i) y[i] += a[j][i] * u[j];
     for (int i = top; i < n; ++i) {
       y[i] *= tau;

@@ -43,8 +43,8 @@ enum class SpdFamily {
   zero_first,          ///< random with row and column 1 zero: singular, pivot 1 is not positive
   zero_middle,         ///< random with row and column n/2 + 1 zero
   zero_last,           ///< random with row and column n zero
-  near_underflow,  ///< random times 2^-105 (float32) or 2^-972 (float64): a quarter of the smallest normal number / eps
-  near_overflow    ///< random times 2^105 or 2^972
+  near_underflow,      ///< random times 2^-105 (float32) or 2^-972 (float64): smallest normal number / (4 eps)
+  near_overflow        ///< random times 2^105 or 2^972
 };
 
 struct SpdFamilyDescription {
@@ -66,8 +66,8 @@ std::optional<SpdFamily> parse_spd_family(std::string_view name);
 /// x is then computed in double precision with the rounded A and x uniform in [-1, 1), and rounded.
 ///
 /// If `sizes` (count), each within [0, n], are given, system k fills only its leading sizes[k] rows and columns;
-/// everything beyond is 0. It equals system k of a set with n = sizes[k]. All cores work. Throws Error (bad_input) if
-/// the shape is out of range. Throws Error (usage) for a condition below 1 or not finite.
+/// everything beyond is 0. The leading part equals system k of a set with n = sizes[k]. All cores work. Throws Error
+/// (bad_input) if the shape is out of range. Throws Error (usage) for a condition below 1 or not finite.
 template <class T>
 void generate_spd(SpdFamily family, const SpdShape& shape, double condition, std::uint64_t seed, std::int64_t first,
                   std::int64_t count, T* a, T* b, const std::int32_t* sizes = nullptr);

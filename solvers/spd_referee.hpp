@@ -27,24 +27,24 @@ namespace smallbatch {
 /// theorems 10.3 to 10.5). Let A = L D L^T, and v_k row k of L^-1, so that d_k = v_k A v_k^T. Then, to first order:
 ///
 /// - |d rcond| <= 30 u (1 + rcond), because rcond ||A|| is the distance to singularity (W. Kahan, 1966), which changes
-///   by at most ||dA||. The sums of the norms add n u rcond. A backend that estimates ||A^-1|| may have up to
-///   spd_rcond_overestimate times the referee's rcond.
+///   by at most ||dA||. Roundings in the sums of the norms add n u rcond. A backend that estimates ||A^-1|| may have up
+///   to spd_rcond_overestimate times the referee's rcond.
 /// - |d d_k| <= 30 u (sum_i |v_ki| sqrt(a_ii))^2 + sum_{m < k} v_km^2 |d s_m|
 /// - |d ln det A| <= sum_k |d d_k| / d_k. With d_k = m_k 2^c_k, the sum adds (n + 3) 2^-53 sum_k (|ln m_k| + |c_k| ln
 ///   2).
 ///
 /// If pivots were raised, u is 2^-53 in |d d_k|. The floor alone determines a raised pivot, whatever its value was
-/// before. The error |d s_k| is the |d d_k| of the pivot before it was raised. The system is undecided unless |d s_k|
-/// is less than F a_kk / 4. This error of A + diag(s) is added to the error dA above. The forward ratio and the bound
-/// of rcond are therefore relaxed by 1 + max_k |d s_k| / (30 u a_kk).
+/// before, so its |d d_k| is a rounding. The error |d s_k| is the |d d_k| of the pivot before it was raised. The system
+/// is undecided unless |d s_k| is less than F a_kk / 4. The error |d s_k| of A + diag(s) is added to the error dA
+/// above. The forward ratio and the bound of rcond are therefore relaxed by 1 + max_k |d s_k| / (30 u a_kk).
 ///
 /// The inherited numbers are the referee's own. Numbers about A exist only if the referee has factored A. The backward
 /// error is computed for the backend's x. The member `bounds` says how much a backend's numbers may differ.
 struct SpdJudgement : SpdValues {
   /// The referee's own status, from its own inspection and Eigen's LLT in double precision. It is
-  /// info_result_not_finite only if the backend says so, too. It is info_result_underflowed if x is clearly below what
-  /// the backend may have rounded. It is also info_result_underflowed if the backend says so and b is so small compared
-  /// with A that this is possible.
+  /// info_result_not_finite only if the backend reports this status, too. It is info_result_underflowed if rounding x*
+  /// to T clearly changes x* by more than is allowed (spd_underflow_loss). It is also info_result_underflowed if the
+  /// backend reports this status, b is small enough compared with A, and x* does not contradict it.
   std::int32_t info = 0;
   /// The residual ratio:
   ///
@@ -57,8 +57,8 @@ struct SpdJudgement : SpdValues {
   /// The maximum over columns of ||x - x*||_inf rcond / (||x*||_inf u), with the referee's own solution x* (dget04).
   double forward_ratio = nan;
   /// How much the backend's numbers may differ from the referee's. A backward error always belongs to x and to A as
-  /// given. It is right to 1 % of its value plus 2^-59. For float the second term is n 2^-53. The second term is also n
-  /// 2^-53 if all of A, or of a solution, is too small for twice the precision in double.
+  /// given. It may differ by 1 % of its value plus 2^-59. For float the second term is n 2^-53. The second term is also
+  /// n 2^-53 if all elements of A, or of a solution, are too small for twice the precision in double.
   SpdValues bounds;
   /// Decides a dispute about a pivot: the referee's and the backend's status differ. The disputed leading block is
   /// scaled to a diagonal of 1. This number is the block's smallest eigenvalue divided by its largest. It decides
@@ -78,7 +78,7 @@ inline constexpr double spd_ratio_limit = 30;
 ///
 /// Call same_status() first. The ratios are NaN if the input cannot be used (referee's info < 0) or the backend gave no
 /// solution (its info is not 0). There is no x* if only the referee finds the matrix not positive definite. There is
-/// none either if the matrix is so nearly singular (rcond < n 2^-53) that no digit of the referee's solution is
+/// no x* either if the matrix is so nearly singular (rcond < n 2^-53) that no digit of the referee's solution is
 /// certain. In both cases only the residual is judged, and forward_ratio is 0 if x is finite. A NaN or an infinity in x
 /// gives NaN or infinite ratios, never a small ratio.
 template <class T>
@@ -107,14 +107,14 @@ bool same_status(std::int32_t backend_info, const SpdJudgement& judgement, Scala
 /// must be 0.
 ///
 /// A result above 1/2 comes from judge_spd_solution(). A smaller result may come from the same formulas with other
-/// roundings (solvers/reference/lanes.hpp). They cannot change the verdict there. The result does not depend on which
-/// systems are judged together.
+/// roundings (solvers/reference/lanes.hpp). Roundings cannot change a verdict so far below 1. The result does not
+/// depend on which systems are judged together.
 template <class T>
 double spd_error_over_bound(const SpdBlock<T>& block, double pivot_floor, std::int64_t system,
                             double rcond_overestimate = spd_rcond_overestimate);
 
-/// Computes errors[i] of systems[i] like spd_error_over_bound(), several at a time, so that each takes a fraction of
-/// the time.
+/// Computes errors[i] of systems[i] like spd_error_over_bound(). Several systems are judged at a time, so each takes a
+/// fraction of the time.
 template <class T>
 void spd_errors_over_bounds(const SpdBlock<T>& block, double pivot_floor, std::span<const std::int64_t> systems,
                             std::span<double> errors, double rcond_overestimate = spd_rcond_overestimate);

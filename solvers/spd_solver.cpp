@@ -36,7 +36,8 @@ struct Strided {
   std::int64_t size, step;
 };
 
-/// Returns whether systems of two arrays share memory. Arrays that alternate with the same step do not.
+/// Returns whether systems of two arrays share memory. Systems of two arrays may alternate in memory, with the same
+/// step, without sharing it.
 template <class T>
 bool overlap(std::int64_t count, const Strided<T>& one, const Strided<T>& other) {
   const auto first = [](const T* place) { return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(place)); };

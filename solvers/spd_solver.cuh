@@ -11,10 +11,10 @@
 #pragma GCC visibility push(default)
 namespace smallbatch {
 
-/// Returns the bytes of device memory that launch_spd_solve() needs besides its arrays, for T = float or double. They
-/// are less than count + 256 for n <= 64, and 0 for n > 64, with one exception. With a pivot floor, up to 256 systems
-/// with n > 64 need 132 KiB each. This applies only if a block of the current device has less shared memory than 132
-/// KiB. (Compute capabilities 8.6, 8.9 and 12.0 have 99 KiB.)
+/// Returns the bytes of device memory that launch_spd_solve() needs besides its arrays, for T = float or double. The
+/// number is less than count + 256 for n <= 64, and 0 for n > 64, with one exception. With a pivot floor, up to 256
+/// systems with n > 64 need 132 KiB each. This applies only if a block of the current device has less shared memory
+/// than 132 KiB. (Compute capabilities 8.6, 8.9 and 12.0 have 99 KiB.)
 template <class T>
 [[nodiscard, gnu::visibility("default")]] std::size_t spd_workspace_bytes(const SpdShape& shape, std::int64_t count,
                                                                           const SpdOptions& options);
@@ -22,8 +22,8 @@ template <class T>
 /// Solves like SpdSolver::solve, but in device memory, for T = float or double. Every pointer in `batch` and `solution`
 /// is a device pointer, aligned as its type. Dense matrices with n = 8, 16, 32 or 64 are loaded faster if `a` and its
 /// stride are multiples of 16 bytes. `workspace` points to spd_workspace_bytes() bytes, aligned to 256. Its contents
-/// matter neither before nor after. Numbers with null pointers are not stored. This does not change any other number or
-/// status.
+/// before and after the call have no meaning. Numbers with null pointers are not stored, which does not change any
+/// other number or status.
 ///
 /// A call is asynchronous on `stream` of the current device. It enqueues a few kernels, always the same ones for the
 /// same arguments. It allocates nothing, never synchronises, and keeps nothing on the host. A CUDA graph can therefore
@@ -42,14 +42,15 @@ template <class T>
                                                                        const SpdOptions& options, void* workspace,
                                                                        cudaStream_t stream);
 
-/// Factors like SpdSolver::factor, but in device memory. launch_spd_solve_factored() solves like
-/// SpdSolver::solve_factored, and x may be b with the same stride. Both keep the promises of launch_spd_solve(). Each
-/// enqueues one kernel and needs no workspace. (Factors with n = 8, 16, 32 or 64 are loaded faster if they and their
-/// stride are multiples of 16 bytes.)
+/// Factors like SpdSolver::factor, but in device memory. Enqueues one kernel and needs no workspace. Otherwise, what is
+/// said of launch_spd_solve() applies.
 template <class T>
 [[nodiscard, gnu::visibility("default")]] cudaError_t launch_spd_factor(const SpdBatch<T>& batch,
                                                                         const SpdFactors<T>& factors,
                                                                         cudaStream_t stream);
+/// Solves like SpdSolver::solve_factored, but in device memory; x may be b with the same stride. Enqueues one kernel
+/// and needs no workspace. Otherwise, what is said of launch_spd_solve() applies. Factors with n = 8, 16, 32 or 64 are
+/// loaded faster if they and their stride are multiples of 16 bytes.
 template <class T>
 [[nodiscard, gnu::visibility("default")]] cudaError_t launch_spd_solve_factored(const SpdFactoredBatch<T>& batch,
                                                                                 const SpdSolution<T>& solution,

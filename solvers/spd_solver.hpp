@@ -22,9 +22,11 @@
 #pragma GCC visibility push(default)
 namespace smallbatch {
 
-/// Method for solving systems. On cuda, all methods are L D L^T for n > 64. In double precision, gauss_jordan is L D
-/// L^T in two more cases. The first are solutions with n > 32. The second are those inverses with 16 < n <= 24 or n >
-/// 32 that `automatic` would invert again.
+/// Method for solving systems. On cuda, all methods are L D L^T for n > 64. In double precision on cuda, gauss_jordan
+/// is also L D L^T
+///
+/// - for solutions with n > 32,
+/// - for inverses with 16 < n <= 24 or n > 32, if `automatic` would invert them again.
 enum class SpdMethod {
   /// L D L^T for solutions. For inverses on cuda: the sweep, and then L D L^T if the sweep's backward error is above
   /// `spd_resolve_above`.
@@ -56,8 +58,8 @@ struct SpdOptions {
   /// except the backward error. The backward error is that for A as given. The number `repaired` counts the raised
   /// pivots; this is n minus the numerical rank of A. The number `perturbation` is max_k e_k / a_kk.
   ///
-  /// No semidefinite matrix is near if a diagonal element is not positive. None is near either if some e_k would exceed
-  /// `spd_largest_repair` max(F a_kk, n u max_i a_ii). The system then keeps the status that it has without a floor. If
+  /// A repair fails at row k in two cases: a_kk is not positive, or e_k would exceed `spd_largest_repair` max(F a_kk,
+  /// n u max_i a_ii). No semidefinite matrix is near then. The system keeps the status that it has without a floor; if
   /// that status is 0, it becomes k. A system that is solved without a floor, and has no raised pivot, keeps its bits.
   /// If the triangles of A differ by roundings, e belongs to the lower triangle.
   ///
@@ -67,8 +69,8 @@ struct SpdOptions {
   double pivot_floor = 0;
 };
 
-/// Symmetric pivoting treats pivots that differ by less than this as equal, so that rounding does not decide between
-/// them.
+/// Symmetric pivoting treats a pivot as equal to the largest if it is at least this fraction of the largest. Rounding
+/// then does not decide between them.
 inline constexpr double spd_nearly_largest = 1 - 0x1p-10;
 /// The most that may be added to a diagonal element, in units of max(F a_kk, n u max_i a_ii).
 inline constexpr double spd_largest_repair = 8;
@@ -98,8 +100,8 @@ std::string_view spd_method_name(SpdMethod method);
 std::optional<SpdMethod> parse_spd_method(std::string_view name);
 
 /// Output of a factorization A = L D L^T, where L has a unit diagonal. The factors are (count, n (n + 1) / 2) numbers,
-/// by rows like Storage::packed_lower. L is below the diagonal and D on it. The stride is like that of SpdSolution. A
-/// null pointer means that the number is not wanted; the factors and info are always required.
+/// by rows like Storage::packed_lower. L is below the diagonal and D on it. The stride of the factors must not be 0. A
+/// number with a null pointer is not wanted; the factors and info are always required.
 template <class T>
 struct SpdFactors {
   T* factors = nullptr;
@@ -108,7 +110,7 @@ struct SpdFactors {
   double* log_determinant = nullptr;    ///< as in SpdSolution
   std::int64_t factors_stride = tight;  ///< numbers from one system to the next
 
-  /// Returns how many numbers lie between two systems.
+  /// Returns the distance from the factors of one system to those of the next, in numbers.
   [[nodiscard]] std::int64_t factors_step(int n) const {
     return factors_stride == tight ? std::int64_t{n} * (n + 1) / 2 : factors_stride;
   }
@@ -125,13 +127,15 @@ struct SpdFactoredBatch {
   const T* b = nullptr;                        ///< (count, n, nrhs)
   std::int64_t factors_stride = tight, b_stride = tight;  ///< as in SpdBatch; 0: all systems share one factor, or one b
 
-  /// Returns the shape of a system. The functions NAME_step() return the distance between two systems in the array
-  /// NAME, in numbers.
+  /// Returns the shape of a system.
   [[nodiscard]] SpdShape shape() const { return {n, nrhs, Storage::packed_lower}; }
+  /// Returns the distance from one system to the next in `factors`, in numbers.
   [[nodiscard]] std::int64_t factors_step() const {
     return factors_stride == tight ? shape().matrix_size() : factors_stride;
   }
+  /// Returns the distance from one system to the next in `factors_info`, in numbers.
   [[nodiscard]] std::int64_t factors_info_step() const { return factors_stride == 0 ? 0 : 1; }
+  /// Returns the distance from one system to the next in `b`, in numbers.
   [[nodiscard]] std::int64_t b_step() const { return b_stride == tight ? shape().rhs_size() : b_stride; }
 };
 

@@ -13,15 +13,15 @@ std::unique_ptr<SpdSolver> make_cuda_spd_solver(int device, const SpdOptions& op
 std::unique_ptr<SpdSolver> make_cpu_spd_solver(unsigned threads, const LdltKernels& kernels, const SpdOptions& options);
 std::unique_ptr<SpdSolver> make_reference_spd_solver(unsigned threads, const SpdOptions& options);
 
-/// Throws Error (bad_input) if SpdSolver::solve would throw because of `shape` or `count`. check_spd_batch() does the
-/// same for all arguments of SpdSolver::solve.
+/// Throws Error (bad_input) if SpdSolver::solve would throw because of `shape` or `count`.
 void check_spd_shape(const SpdShape& shape, std::int64_t count);
+/// Throws Error (bad_input) if SpdSolver::solve would throw because of any argument.
 template <class T>
 void check_spd_batch(const SpdBatch<T>& batch, const SpdSolution<T>& solution);
-/// Throws Error (bad_input) if SpdSolver::factor would. check_spd_factored() does the same for
-/// SpdSolver::solve_factored.
+/// Throws Error (bad_input) if SpdSolver::factor would throw.
 template <class T>
 void check_spd_factors(const SpdBatch<T>& batch, const SpdFactors<T>& factors);
+/// Throws Error (bad_input) if SpdSolver::solve_factored would throw.
 template <class T>
 void check_spd_factored(const SpdFactoredBatch<T>& batch, const SpdSolution<T>& solution);
 

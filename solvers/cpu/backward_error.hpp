@@ -1,6 +1,6 @@
 // The backward error of one system, from stored data. Every element of A is used as it is stored; in dense storage,
 // these are the elements of both triangles. The cpu uses this function for the few systems with differing triangles,
-// and for repaired systems. Its inner loops judge all other systems.
+// and for repaired systems. The loops of judge.hpp compute the backward errors of all other systems.
 #pragma once
 
 #include <cstdint>

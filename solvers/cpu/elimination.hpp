@@ -56,14 +56,14 @@ struct Pivots {
   void begin(int n) {
     for (int k = n; k < padded(n); ++k) d[k] = reciprocal[k] = typename L::Vector{};
   }
-  /// Takes pivot k, and returns its reciprocal.
+  /// Stores pivot k, and returns its reciprocal.
   typename L::Vector take(int k, typename L::Vector pivot) {
     d[k] = pivot;
     reciprocal[k] = 1 / pivot;
     return reciprocal[k];
   }
-  /// Looks for bad pivots after all are taken. Read as integers, positive finite numbers lie between 1 and the bits of
-  /// `largest`.
+  /// Sets first_bad, after all pivots are stored. Read as integers, positive finite numbers lie between 1 and the bits
+  /// of `largest`.
   void end(int n) {
     using Mask = typename L::Mask;
     const Mask limit = (Mask)(typename L::Vector{} + L::largest);
@@ -270,7 +270,8 @@ struct Elimination {
     for (; c < columns; ++c) substitute<1>(n, l, pivots, x + c, columns);
   }
 
-  /// Computes y_ij for four rows i from i0 on and `Columns` columns j from j0 on. Y is L^-T; the rows below are known.
+  /// Computes y_ij for four rows i from i0 on and `Columns` columns j from j0 on. Y is L^-T; its rows below these are
+  /// known.
   static void invert_tile(int i0, int j0, const Vector* l, Vector* y, int width) {
     Vector sum[Columns][panel_rows];
 #pragma GCC unroll 4

@@ -13,7 +13,8 @@
 namespace smallbatch {
 namespace {
 
-/// Writes the factors of A by rows into work.packed, and finds those that are out of the range of T.
+/// Writes the factors of A by rows into work.packed. Adds lanes to scaling.unusable and scaling.vanished if a factor
+/// leaves the range of T.
 template <class T, int W, int Columns>
 void pack_factors(Group<Workspace<T, W>, Columns>& group) {
   using L = Lanes<T, W>;

@@ -38,7 +38,8 @@ struct Judge {
   const Scaling<Work>& scaling;
   const Pivots<L>& pivots;
 
-  /// Returns the status after x was computed. A and b are examined only if the elimination met something odd.
+  /// Returns the status after x was computed. A and b are searched for defects only if the elimination found a sign of
+  /// one.
   Mask status() const {
     Mask info{};
     const auto fail = [&info](Mask where, std::int32_t reason) { info = (info == 0) & where ? Mask{} + reason : info; };
@@ -93,8 +94,8 @@ struct Judge {
     if (scaling.scaled) return {factor, A::template norm_of_matrix<true>(work.n, work.a, factor)};
     return {factor, A::template norm_of_matrix<false>(work.n, work.a, factor)};
   }
-  /// The factor of A in residuals, and the norm of A with it. Only double precision needs a factor to keep sums in
-  /// range.
+  /// The factor that multiplies A in residuals, and the norm of A times this factor. In single precision the factor is
+  /// 1.
   struct WideNorm {
     Wide factor, norm;
   };
@@ -106,7 +107,7 @@ struct Judge {
       return {factor, scaling.scaled ? norm : norm * factor};
   }
 
-  /// Only double precision needs factors to keep sums in range.
+  /// Whether A and x are multiplied by factors. Only double precision needs factors to keep sums in range.
   static constexpr bool has_factors = sizeof(T) == sizeof(double);
   /// Returns the factor that brings the largest element of columns [first, last) of x next to 1.
   Vector solution_factor(int first, int last) const {
@@ -144,7 +145,7 @@ struct Judge {
   };
   /// Returns whether x is multiplied by the factor of A, too, so that A is used without it. This is exact, and saves
   /// multiplications. It is not possible if A is scaled, because its elements may have any size. It is not possible
-  /// without fused multiply-adds either, because products of halves need factors near 1.
+  /// without fused multiply-adds either: WideSum then splits A and x into halves, which needs both near 1.
   [[nodiscard]] bool x_has_both_factors() const { return has_factors && L::fuses && !scaling.scaled; }
   /// Adds column c of the residual in `Count` parts, for A = A^T: every element of the triangle is read once.
   template <int Count>

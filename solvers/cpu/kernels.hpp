@@ -11,7 +11,7 @@
 
 namespace smallbatch {
 
-/// Systems to solve and places for the results, with all strides and the method resolved.
+/// Systems to solve and arrays for the results, with all strides and the method resolved.
 template <class T>
 struct LdltTask {
   int n;

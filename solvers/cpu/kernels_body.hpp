@@ -1,9 +1,9 @@
 // The body that is compiled for every instruction set: it solves a task, group after group.
 //
 // This file and the files of this wing that it includes are compiled once per instruction set. They come after that
-// set's `#pragma GCC target`, and every other header comes before it. Everything in them has internal linkage. The
-// linker keeps only one copy of an inline function for the whole program; the processor might be unable to run that
-// copy.
+// set's `#pragma GCC target`, and every other header comes before it. Everything in them has internal linkage. An
+// inline function with external linkage would have one copy for the whole program. The processor might be unable to run
+// that copy.
 #pragma once
 
 #include <cstddef>

@@ -43,8 +43,7 @@ struct Input {
     load_rhs(work);
   }
 
-  /// Returns the lanes in which an element of the lower triangle of A is not finite. rhs_not_finite() does the same for
-  /// b.
+  /// Returns the lanes in which an element of the lower triangle of A is not finite.
   [[nodiscard]] Mask lower_not_finite(const Work& work) const {
     Mask bad{};
     for (int i = 0; i < work.n; ++i)
@@ -55,6 +54,7 @@ struct Input {
       }
     return bad;
   }
+  /// Returns the lanes in which a number of b is not finite.
   [[nodiscard]] static Mask rhs_not_finite(const Work& work) {
     Mask bad{};
     for (std::int64_t e = 0; e < work.rhs_size; ++e) bad |= work.b[e] - work.b[e] != 0;
@@ -62,7 +62,8 @@ struct Input {
   }
 
  private:
-  /// Points to `used` systems of the task. If they are fewer than W, copies them and repeats the last one.
+  /// Points first_a and first_b to `used` systems of the task. If these are fewer than W, copies them, and repeats the
+  /// last one in the other lanes.
   void point_to(const Work& work, std::int64_t first, int used) {
     const LdltTask<T>& task = work.task;
     first_a = task.a + first * task.a_step;
@@ -191,7 +192,7 @@ struct Input {
     if constexpr (with_norm) norm = largest;
     return difference;
   }
-  /// Not inlined, so that the code for x alone stays small.
+  /// Not inlined, so that load_matrix() stays small for tasks that need no norm.
   __attribute__((noinline)) static Mask load_chunks_and_norm(const Work& work, const T* first_a, std::int64_t a_step,
                                                              Vector& norm) {
     return load_chunks<true>(work, first_a, a_step, norm);

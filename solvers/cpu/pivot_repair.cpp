@@ -21,7 +21,8 @@ using Square = std::array<Row, max_system_size>;
 using Exponents = std::array<int, max_system_size>;
 
 /// Factors S (A + diag(e)) S = L D L^T up to the order of the rows. S = diag(2^half) brings the diagonal of S A S into
-/// [1, 4). Row i of a vector stays in place i. Column k of L is that of the k-th pivot, and is 0 in rows that are done.
+/// [1, 4). Vectors keep the row order of A. Column k of L belongs to the k-th pivot. It is 0 in the row of this pivot
+/// and in the rows of earlier pivots.
 class NearbyFactors {
  public:
   template <class T>
@@ -48,8 +49,9 @@ class NearbyFactors {
   [[nodiscard]] int failed() const { return failed_; }
   [[nodiscard]] std::int32_t repaired() const { return repaired_; }
   [[nodiscard]] double perturbation() const { return perturbation_; }
-  /// Returns the exponent of row i of S. added(i) is the amount added to the diagonal element of this row in S A S.
+  /// Returns the exponent of row i of S.
   [[nodiscard]] int half(int i) const { return half_[i]; }
+  /// Returns the amount that repairs add to diagonal element i of S A S.
   [[nodiscard]] double added(int i) const { return added_[i]; }
 
   [[nodiscard]] double smallest_pivot() const {
@@ -122,7 +124,7 @@ class NearbyFactors {
     return -1;
   }
 
-  /// Factors s. `rounding` is the possible error of the elements of A, in the scale of A.
+  /// Factors s. `rounding` is the possible error of the elements of A, without the scaling by S.
   void factor(Square& s, double floor, double rounding) {
     Row diagonal{};
     for (int i = 0; i < n_; ++i) diagonal[i] = s[i][i];

@@ -10,7 +10,7 @@
 namespace smallbatch {
 namespace {
 
-/// Prefetches `systems` matrices in equal shares, line after line. Each call takes one share, so that memory works
+/// Prefetches `systems` matrices in equal shares, line after line. Each call prefetches one share, so that memory works
 /// during the computation.
 template <class T>
 class Prefetch {

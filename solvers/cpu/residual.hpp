@@ -64,7 +64,7 @@ struct WidePanels {
   using Sum = WideSum<T, W>;
 
   /// Returns ||A||_1, for A times `factor` if has_factor. Every sum has its terms in pairs from the last to the first,
-  /// as in load.hpp.
+  /// as in load.hpp, so both norms have the same bits.
   template <bool has_factor, class Rows>
   static Vector norm_of_matrix(Rows n, const Vector* a, [[maybe_unused]] Vector factor) {
     const auto magnitude = [&](const Vector& v) __attribute__((always_inline)) {

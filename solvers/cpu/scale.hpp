@@ -37,7 +37,7 @@ struct Scaling {
         work.l[lower_place(i, j)] = work.a[lower_place(i, j)] * X::power_of_two(half[i]) * X::power_of_two(half[j]);
   }
 
-  /// Replaces factors of A, stored in place of A, by the factors of D' A D'. D'^-1 L D' has a unit diagonal again. D'
+  /// Replaces factors of A, stored in place of A, by the factors of D' A D'. D' L D'^-1 has a unit diagonal again. D'
   /// brings the pivots next to 1, so L is not large either.
   void scale_factors(const Work& work) {
     find_exponents(work);
@@ -118,7 +118,7 @@ struct Scaling {
  private:
   static constexpr int no_exponent = -4 * L::exponent_bias;
   static Mask outside_window(Vector diagonal) { return X::outside(X::of(diagonal), L::diagonal_window); }
-  /// Returns the exponent of the largest number of x number in column c of D' b.
+  /// Returns the exponent of the largest number in column c of D' b.
   Mask exponent_of_rhs(const Work& work, int c) const {
     const Vector* const b = work.b + c;
     if (!scaled) {

@@ -52,7 +52,8 @@ struct AnyShape {
         rhs_size(std::int64_t{n} * task.nrhs),
         solution_size(std::int64_t{n} * columns) {}
 };
-/// A shape that the compiler knows. With so few rows, most of the time would otherwise be spent on addresses and loops.
+/// A shape that the compiler knows, for matrices with few rows. Otherwise these would spend most of the time on
+/// addresses and loops.
 template <int Rows>
 struct DenseShape {
   static constexpr bool is_known = true;
@@ -70,9 +71,9 @@ struct DenseShape {
   }
 };
 
-/// Returns whether backward errors are cheaper with A in the caller's memory (system_residual.hpp) than with a copy.
-/// They are if the copy would not fit into the first-level cache beside the factors, and if no number must be
-/// converted.
+/// Returns whether backward errors are computed from A in the caller's memory (system_residual.hpp) and not from a
+/// copy. This is cheaper if the copy would not fit into the first-level cache beside the factors, and if no number must
+/// be converted.
 template <class T, int W>
 bool judged_by_system(const LdltTask<T>& task) {
   return Lanes<T, W>::fuses && sizeof(T) == sizeof(double) && task.storage == Storage::dense && task.nrhs == 1 &&
@@ -137,7 +138,7 @@ struct Workspace : Shape {
       }
   }
   /// Returns whether ||A|| is summed while A is loaded. Residuals from the caller's A need this. With registers of 512
-  /// bits, adders are idle during loading.
+  /// bits the sum costs nothing, because adders are idle during loading.
   [[nodiscard]] bool loads_norm() const {
     return (judges_by_system && task.solution.backward_error != nullptr) || (keeps_a && sizeof(Vector) == 64);
   }

@@ -51,7 +51,7 @@ extern const RefereeLanes referee_lanes_baseline;  ///< runs everywhere
 extern const RefereeLanes referee_lanes_avx2;      ///< x86-64 with AVX2 and FMA
 extern const RefereeLanes referee_lanes_avx512;    ///< x86-64 with AVX-512 F, DQ and VL
 
-/// Returns what this processor can run, best first and baseline last.
+/// Returns the tables of functions that this processor can run, best first and baseline last.
 inline std::vector<RefereeLanes> usable_referee_lanes() {
   return usable_kernels<referee_lanes_baseline, referee_lanes_avx2, referee_lanes_avx512>();
 }

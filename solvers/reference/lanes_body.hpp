@@ -1,6 +1,6 @@
 // The body of the judgement of systems in lanes: an Eigen array has one number of each system. Each file that includes
-// it is compiled for one instruction set. It renames Eigen's namespace, so that its functions cannot replace those of
-// another instruction set.
+// it is compiled for one instruction set. The files for AVX2 and AVX-512 rename Eigen's namespace
+// (solvers/CMakeLists.txt), so that their functions cannot replace those of the baseline.
 //
 // The judgements are those of judge_spd_solution() except for roundings. Only well-behaved systems are judged here.
 // Systems with a pivot floor, a failure or numbers near the limits of a type are left to RefereeSystem, which takes
@@ -92,7 +92,7 @@ class SystemsInLanes {
   /// Adding and subtracting this rounds numbers below 2 to multiples of 2^-22. Products of two such multiples, and sums
   /// of 128 such products, are exact.
   static constexpr double splitter_of_ones = 1.5 * 0x1p30;
-  /// Below this rcond, A^-1 has too few digits.
+  /// Below this rcond, A^-1 has too few digits for a judgement here.
   static constexpr double least_rcond = 0x1p-36;
 
   /// Calls visit(r, c) for each element of a tile. Its arguments are constants, so the tile can stay in registers if
@@ -115,7 +115,7 @@ class SystemsInLanes {
     for (int k = first; k < last; ++k)
       for_tile<C>([&](auto r, auto c) { tile[r][c] -= a[r * stride_ + k] * b[c * column_stride + k * row_stride]; });
   }
-  /// Subtracts products of rows of the factor with rows of the factor.
+  /// Computes tile(r, c) -= sum over k in [first, last) of f(i + r, k) f(j + c, k), where f is factor_.
   template <int C>
   void subtract_products_of_rows(Tile<C>& tile, int i, int j, int first, int last) {
     subtract_products<C>(tile, row_of_factor(i), row_of_factor(j), stride_, 1, first, last);
@@ -273,8 +273,8 @@ class SystemsInLanes {
       });
   }
 
-  /// Computes the numbers that depend on the pivots. The loop over lanes becomes vector instructions, unless it is
-  /// unrolled first.
+  /// Computes the numbers that depend on the pivots. The pragma keeps the compiler from unrolling the loop over lanes,
+  /// which it then turns into vector instructions.
   void find_pivot_numbers() {
     constexpr double e = spd_ratio_limit * u;
     smallest_.fill(infinity);

@@ -140,8 +140,8 @@ double error_of_numbers(const SpdBlock<T>& block, const SpdJudgement& judgement,
   return worst;
 }
 
-/// Returns the error over bound by this judgement of the system. It is infinite if something without a bound is wrong.
-/// It is also infinite if a backward error is wrong by more than `limit` times its bound.
+/// Returns the error over bound of a system according to `judgement`. It is infinite if something without a bound is
+/// wrong. It is also infinite if a backward error is wrong by more than `limit` times its bound.
 template <class T>
 double error_by(const SpdJudgement& judgement, const SpdBlock<T>& block, const Rules& rules, std::int64_t system,
                 double limit) {

@@ -11,7 +11,7 @@ namespace smallbatch {
 
 namespace {
 
-/// Stores an answer of system k. Numbers that are not wanted have null pointers.
+/// Stores the status and the numbers of system k. Numbers that are not wanted have null pointers.
 template <class T>
 void store(const SpdBatch<T>& batch, const SpdSolution<T>& solution, std::int64_t k, std::int32_t info,
            const SpdValues& values) {

@@ -1,4 +1,4 @@
-// One system as Eigen sees it: its inspection, its factors, its repair with a pivot floor, and measures of its answers.
+// One system in Eigen's types: its inspection, its factors, its repair with a pivot floor, and measures of its answers.
 // The reference backend solves with it and the referee judges with it; nothing else may include it.
 //
 // The input is inspected here first, because Eigen's LLT reports success for NaN, infinities and asymmetric matrices.
@@ -57,10 +57,10 @@ double norm1(const Eigen::MatrixBase<Derived>& m) {
   return static_cast<double>(m.cwiseAbs().colwise().sum().maxCoeff());
 }
 
-/// One system as the referee sees it: the stored matrix A, and the Cholesky factor of a scaled matrix. The scaled
-/// matrix is E = 2^-g H A H with a diagonal matrix H of powers of two. The exponent g brings the largest element next
-/// to 1. Then the powers of two in H = diag(2^half) bring the diagonal next to 1, too. Raising a pivot adds to the
-/// diagonal element, so with a floor E + diag(shift) is factored.
+/// One system: the stored matrix A, and the Cholesky factor of a scaled matrix. The scaled matrix is E = 2^-g H A H
+/// with a diagonal matrix H of powers of two. The exponent g brings the largest element next to 1. Then the powers of
+/// two in H = diag(2^half) bring the diagonal next to 1, too. Raising a pivot adds to the diagonal element, so with a
+/// floor E + diag(shift) is factored.
 template <class T>
 class RefereeSystem {
  public:
@@ -84,8 +84,8 @@ class RefereeSystem {
     if (std::any_of(half_.begin(), half_.end(), [](int half) { return half != 0; }))
       for (int i = 0; i < n; ++i)
         for (int j = 0; j < n; ++j) {
-          // In a matrix that is not positive definite, the element may have any size. Its products with others must not
-          // become NaN.
+          // In a matrix that is not positive definite, the element may have any size. The limit keeps products of
+          // elements finite.
           constexpr double largest = 0x1p400;
           const double element = std::ldexp(matrix_(i, j), half_[i] + half_[j] - exponent_);
           equilibrated_(i, j) = std::clamp(element, -largest, largest);
