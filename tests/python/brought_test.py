@@ -187,12 +187,12 @@ def test_masked_numbers_are_never_read(name, wrap):
         if wrap == "in a list" and values.ndim:
             value = list(value) if values.ndim > 1 else [value[i] for i in range(len(value))]
             if name == "signal":
-                value = np.ma.MaskedArray(values, mask)  # lists are complex128
+                value = np.ma.MaskedArray(values, mask)  # a list of lists would be complex128
             if name == "flags":
                 value = [np.ma.MaskedArray(row, mask[k]) for k, row in enumerate(values)]
         if wrap == "in xarray":
             if masked:
-                continue  # it turns masked numbers into NaN
+                continue  # xarray turns masked numbers into NaN
             value = pytest.importorskip("xarray").DataArray(value.filled())
         if masked:
             with pytest.raises(TypeError, match=f"{name} has a mask, and 1 masked"):
@@ -234,7 +234,7 @@ class Tensor:
         return self.array
 
     def __dlpack__(self, **arguments):
-        return self.array.__dlpack__(**arguments)  # DLPack does not carry the bits
+        return self.array.__dlpack__(**arguments)  # DLPack does not pass on the two bits
 
     def __dlpack_device__(self):
         return self.array.__dlpack_device__()
@@ -242,7 +242,7 @@ class Tensor:
 
 @pytest.fixture(params=["anybody's", "PyTorch's", "a subclass of PyTorch's"])
 def tensor(request, monkeypatch):
-    """A maker of tensors, and the class of results."""
+    """Returns a function that makes tensors, and the class that results must have."""
     if request.param == "anybody's":
         return Tensor, np.ndarray
     torch = types.ModuleType("torch")
@@ -298,7 +298,7 @@ def test_no_gradient_is_required_where_none_is_recorded(tensor, monkeypatch):
 
 
 class Nowhere:
-    """An array of a library that cannot say where the array lies."""
+    """An array with a device that its library cannot export by DLPack."""
 
     def __dlpack__(self, **arguments):
         raise BufferError("no")

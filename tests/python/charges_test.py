@@ -18,7 +18,8 @@ def charges(seed, *shape):
 
 
 def sums(position, charge, points, apart=0):
-    """V, E and sum |q| / r of one problem at points (..., 3), in e/angstrom, without charges nearer than `apart`."""
+    """Returns V, E, sum |q| / r and sum |q| / r^2 of one problem at points (..., 3), in e and angstrom. Leaves out
+    charges nearer than `apart`."""
     away = points[..., None, :].astype(L) - position.astype(L)
     r = np.sqrt((away**2).sum(axis=-1))
     near = r < apart
@@ -29,7 +30,7 @@ def sums(position, charge, points, apart=0):
 
 
 def points_of(origin, spacing, shape):
-    """(nz, ny, nx, 3)"""
+    """Returns the points of a lattice, (nz, ny, nx, 3)."""
     z, y, x = np.meshgrid(*(np.arange(n) for n in reversed(shape)), indexing="ij")
     return np.asarray(origin) + np.stack([x, y, z], axis=-1) * np.asarray(spacing)
 

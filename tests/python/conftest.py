@@ -1,4 +1,4 @@
-"""The Python package of the build, or the one that Python finds, and arrays of every library that is installed."""
+"""Puts the Python package of the build, if there is one, on the path. Makes arrays of every installed library."""
 
 import os
 import sys
@@ -37,6 +37,6 @@ def of_torch(array):
 @pytest.fixture(params=[("NumPy", np.asarray), ("DLPack", Exported), ("JAX", of_jax), ("PyTorch", of_torch)],
                 ids=lambda param: param[0])
 def library(request):
-    """A function that makes arrays of one library, and the type that results must have."""
+    """Returns a function that makes arrays of one library, and the type that results must have."""
     name, make = request.param
     return make, np.ndarray if name in ("NumPy", "DLPack") else type(make(np.zeros(1)))

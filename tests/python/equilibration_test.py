@@ -1,5 +1,5 @@
 """examples/charge_equilibration in Python agrees with its C++ program. tests/examples compares the C++ program with
-others."""
+RDKit."""
 
 import csv
 import os

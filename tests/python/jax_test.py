@@ -1,5 +1,5 @@
-"""Arrays of JAX without float64 on the host, and on a GPU. Skipped without JAX. GPU tests are skipped if JAX has no
-GPU."""
+"""Arrays of JAX on the host and on a GPU, with and without float64. Skipped without JAX. GPU tests are skipped if JAX
+has no GPU."""
 
 import numpy as np
 import pytest
@@ -59,7 +59,7 @@ def test_solutions_are_where_the_systems_are(x64):
     a = spd(np.random.default_rng(1), 1000, 24, dtype)
     x = np.random.default_rng(2).uniform(-1, 1, (1000, 24)).astype(dtype)
     on_gpu, b = jax.device_put(a, gpu), jax.device_put(np.einsum("kij,kj->ki", a, x), gpu)
-    for _ in range(10):  # with work of JAX before and after
+    for _ in range(10):  # JAX works before and after each call
         found = smallbatch.solve(on_gpu * 1, b * 1, numbers=["rcond"])
         assert found.x.devices() == {gpu} and found.x.dtype == dtype
         assert float(abs(found.x - x).max()) < (1e-12 if x64 else 1e-4) and bool(found.ok.all())
@@ -68,7 +68,7 @@ def test_solutions_are_where_the_systems_are(x64):
 
 @needs_gpu
 def test_results_of_every_layout_are_there(x64):
-    """Vectors, and right-hand sides by columns, which an array of JAX cannot view."""
+    """Solves for vectors and for two columns. An array of JAX cannot view results that are stored by columns."""
     a = jax.device_put(np.broadcast_to(2 * np.eye(3, dtype=np.float32), (100, 3, 3)), gpu)
     b = jax.device_put(np.ones((100, 3), np.float32), gpu)
     for _ in range(100):

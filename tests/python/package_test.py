@@ -64,7 +64,8 @@ def test_types_are_checked(tmp_path):
 
 
 def test_types_of_results_are_those_of_what_was_brought(tmp_path):
-    """NumPy arrays for lists and for what NumPy turns into an array; otherwise arrays of the input's library."""
+    """Results are NumPy arrays if the first argument is a list or can be turned into a NumPy array. Otherwise they are
+    arrays of its library."""
     calls = ["solve({}, [1]).x", "inverse({}).x", "log_determinant({}).log_determinant", "factor({}).solve([1]).x",
              "factor({}).packed", "solve({}, [1], numbers=['rcond']).raise_for_status().rcond", "potential({}, [1]).potential",
              "field({}, [1], unit='volt').field", "pair_energy({}, [1]).energy", "correlate({}).visibility", "correlate({}).ok"]
@@ -105,7 +106,7 @@ def test_the_page_shows_the_example():
 
 
 def test_handles_are_as_many_as_backends():
-    """Each handle holds memory and threads. Calls with many numbers of threads must not make more handles."""
+    """Each handle holds memory and threads, so calls with different numbers of threads must share a handle."""
     def count():
         for threads in (1, 2, 3, 0, 2):
             for backend in ("cpu", "reference"):

@@ -1,4 +1,5 @@
-"""Pictures of result files show the numbers of the files. Closed forms judge what is drawn, never pixels.
+"""Pictures of result files show the numbers of the files. The tests compare drawn objects with closed forms. They
+compare no pixels.
 
 All kinds of pictures are in one file, because they share the result files that are drawn.
 """
@@ -27,12 +28,12 @@ from tests.problems import (
 matplotlib = pytest.importorskip("matplotlib")
 plot = pytest.importorskip("smallbatch.plot", reason="this Python has no Matplotlib, h5py or xxhash")
 
-VOLT = 14.399645478425672  # of one e at one angstrom
-PER_KT = 8.617333262e-5 * 298.15  # volt
+VOLT = 14.399645478425672  # V of one e at one angstrom, in volts
+PER_KT = 8.617333262e-5 * 298.15  # kT/e at 298.15 K, in volts
 
 
 def drawn(figure, name):
-    """The artists with that id."""
+    """Returns the artists of a figure with the id `name`."""
     return figure.findobj(lambda artist: artist.get_gid() == name)
 
 
@@ -48,7 +49,7 @@ def run(smallbatch, tmp_path, fill, *options, expect=0):
 
 
 def program(tmp_path, *words):
-    """The command line, as a user has it."""
+    """Runs `python -m smallbatch.plot` in the test's folder."""
     paths = {"PYTHONPATH": ":".join(filter(None, sys.path)), "PATH": os.environ["PATH"], "HOME": str(tmp_path)}
     words = [sys.executable, "-m", "smallbatch.plot", *map(str, words)]
     return subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, env=paths, timeout=120)
@@ -56,7 +57,7 @@ def program(tmp_path, *words):
 
 @pytest.fixture
 def one_charge(smallbatch, tmp_path):
-    """A unit charge in the middle of a lattice whose spacings differ."""
+    """Returns results for a unit charge near the middle of a lattice with three different spacings."""
     return run(
         smallbatch,
         tmp_path,
@@ -129,7 +130,7 @@ def test_arrows_point_away_from_a_positive_charge(one_charge):
 
 
 def water(count, rng):
-    """Molecules on a grid, turned at random; places, charges, atomic numbers."""
+    """Returns positions, charges and atomic numbers of molecules on a grid, each turned at random."""
     centers = 3.2 * np.stack(np.meshgrid(*[np.arange(count)] * 3, indexing="ij"), -1).reshape(-1, 3)
     shape = np.array([[0, 0, 0], [0.9572, 0, 0], [-0.24, 0.9266, 0]])
     turns = np.linalg.qr(rng.standard_normal((len(centers), 3, 3)))[0]
@@ -167,7 +168,7 @@ def test_all_atoms_and_bonds_near_the_plane_are_drawn(smallbatch, tmp_path):
     lines = np.concatenate(outline.allsegs[0])
     radius = np.where(number == 1, 1.2, 1.52)[near]
     gap = (np.linalg.norm(np.insert(lines, 1, height, 1)[:, None] - place[near], axis=-1) - radius).min(1)
-    assert np.abs(gap).max() < 0.15  # on the surface of an atom, and within none
+    assert np.abs(gap).max() < 0.15  # each point is on the surface of an atom, and inside no atom
 
 
 def test_charges_without_elements_are_drawn_by_their_signs(smallbatch, tmp_path):
@@ -229,7 +230,7 @@ def test_the_surface_of_an_ion_is_a_sphere_of_its_potential(smallbatch, tmp_path
         axis=0,
         return_counts=True,
     )
-    assert (times == 2).all() and len(mesh.vertices) - len(edges) + len(mesh.triangles) == 2  # closed, and a sphere's
+    assert (times == 2).all() and len(mesh.vertices) - len(edges) + len(mesh.triangles) == 2  # closed, like a sphere
     figure = plot.surface_map(results, problems=tmp_path / "p.h5", value_range="10 volt")
     assert {"V on the surface (V)", "10 Å"} <= set(texts(figure))
     assert all(len(drawn(figure, f"surface-{side}")[0].get_paths()) > 0.45 * len(mesh.triangles) for side in (0, 1))
@@ -240,7 +241,8 @@ DELAY, FREQUENCY = 13.7e-9, 1.4e9 + 2e5 * np.arange(32)
 
 @pytest.fixture
 def fringes(smallbatch, tmp_path):
-    """One source before six inputs that stand in a row, which turns with time; input 4 is flagged in channel 3."""
+    """Returns results for one source in front of six inputs in a row, and the positions of the inputs. Delays grow with
+    time, as if the row turned. Input 4 is flagged in channel 3."""
     rng = np.random.default_rng(4)
     place = np.array([0.0, 30, 10, 70, 20, 5])
     when = np.arange(40)
@@ -289,7 +291,7 @@ def test_a_single_source_shows_its_fringe(fringes, order, integration):
     np.testing.assert_allclose(
         real.get_array() + 1j * imaginary.get_array(), magnitude.get_array() * np.exp(1j * np.radians(found)), rtol=1e-5
     )
-    # The colours of phases close: a step over 180 degrees is none.
+    # The colours of phases are cyclic: -180 and 180 degrees have the same colour.
     ends = phase.cmap([0.0, 1.0])
     assert phase.get_clim() == (-180, 180) and np.abs(ends[0] - ends[1]).max() < 0.02 and drawn(figure, "wheel")
     bottom, top = phase.get_extent()[2:]

@@ -1,4 +1,4 @@
-"""correlate against sums in NumPy; sums of integers are compared exactly."""
+"""Compares correlate() with sums in NumPy. Sums of integers must be exact."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from tests.problems import parts_of
 
 
 def truth(signal, integrate, flags=None):
-    """Real and imaginary sums (integrations, channels, baselines) and weights."""
+    """Returns real sums, imaginary sums and weights, each of shape (integrations, channels, baselines)."""
     real, imaginary = parts_of(signal)
     used = np.ones(real.shape, bool) if flags is None else ~flags.astype(bool)
     rows, columns = np.tril_indices(real.shape[-1])
@@ -25,7 +25,7 @@ def truth(signal, integrate, flags=None):
 @pytest.mark.parametrize("dtype", [np.complex64, np.int8, np.uint8])
 def test_visibilities(dtype, integrate, backend):
     rng = np.random.default_rng(1)
-    shape = (2, 3, 13, 4)  # channels, times, inputs
+    shape = (2, 3, 13, 4)  # 2 x 3 channels, 13 times, 4 inputs
     if dtype == np.complex64:
         signal = (rng.standard_normal(shape) + 1j * rng.standard_normal(shape)).astype(dtype)
     else:

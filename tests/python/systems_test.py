@@ -13,7 +13,7 @@ TOLERANCE = {np.float32: 1e-4, np.float64: 1e-12}  # for well-conditioned system
 
 
 def chosen(seed, batch, n, nrhs=None, dtype=np.float64):
-    """A, b and the x from which b was made, in twice the precision."""
+    """Returns A, b and x. A x is computed in long double and rounded to b."""
     rng = np.random.default_rng(seed)
     a = spd(rng, int(np.prod(batch)), n, dtype).reshape(*batch, n, n)
     x = rng.uniform(-1, 1, (*batch, n, nrhs or 1))
@@ -48,7 +48,7 @@ def test_leading_axes_broadcast_as_those_of_numpy(batch, of_b):
 
 
 def spaced(array, *steps):
-    """Equal numbers as a view of a larger array: every steps[k]-th along axis k."""
+    """Returns the numbers of `array` as a view of a larger array: every steps[k]-th element along axis k."""
     wide = np.full([size * step for size, step in zip(array.shape, steps)], np.nan, array.dtype)
     inside = wide[tuple(slice(None, None, step) for step in steps)]
     inside[...] = array

@@ -1,5 +1,6 @@
-"""Tensors of PyTorch, on the host and on GPUs: the stream of enqueued work, and the memory of results. Skipped without
-PyTorch; GPU tests are skipped without a GPU. The test needs only NumPy, pytest and the package:
+"""Tensors of PyTorch on the host and on GPUs. Results are on the device of the arguments, and GPUs work on PyTorch's
+current stream. The tests are skipped without PyTorch, and tests of GPUs without a GPU. This file can also be run alone,
+with NumPy, pytest and the package:
 
     PYTHONPATH=build/python/package python tests/python/torch_test.py
 """
@@ -189,7 +190,8 @@ def test_devices_are_not_mixed(device):
 
 @pytest.mark.parametrize("device", DEVICES[1:])
 def test_calls_run_on_the_current_stream_in_its_order(device):
-    """The work that makes the arrays is slow and on the same stream, and no call waits in between."""
+    """The call is enqueued behind slow work that makes its arguments on the same stream. The call does not wait for
+    this work."""
     a, b, x = systems(device, (1000,), 32)
     smallbatch.solve(a, b)  # loads the kernels
     torch.cuda.synchronize()

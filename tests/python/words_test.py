@@ -144,7 +144,8 @@ def test_whole_numbers_take_the_type_of_what_is_beside_them(dtype, other):
     ((2, 1, 0, 0), (3, 0, 2)), ((0, 0, 0), (0, 0)), ((2, 2), (2, 0)), ((3, 2, 2), (3, 2, 0)), ((3, 2, 2), (2, 0)),
     ((0, 2, 2), (0, 2, 0)), ((0, 2, 2), (0, 2))])
 def test_systems_without_numbers(a, b, dtype):
-    """Right-hand sides as in NumPy. b holds vectors if it has one axis, or A's shape without the last axis."""
+    """Empty systems have the results that NumPy gives. b holds vectors if it has one axis, or A's shape without the
+    last axis."""
     left, right = np.zeros(a, dtype) + np.eye(a[-1], dtype=dtype), np.ones(b, dtype)
     vectors = len(b) == 1 or b == a[:-1]
     expected = np.linalg.solve(left, right[..., None] if vectors else right)
@@ -182,7 +183,8 @@ def test_a_is_looked_at_where_nothing_is_asked_of_it():
 @pytest.mark.parametrize("n", [1, 3, 6, 10, 15, 21, 28, 36])
 @pytest.mark.parametrize("call", [smallbatch.inverse, smallbatch.log_determinant, smallbatch.factor])
 def test_one_matrix_is_one_matrix(call, n):
-    """A square matrix with n = m (m + 1) / 2 is read as n packed triangles only if it is not symmetric."""
+    """With packed=True, an n x n array with n = m (m + 1) / 2 could be n packed triangles or one matrix. The package
+    refuses the array if it is symmetric, and otherwise reads it as triangles."""
     a = np.eye(n) * 4 + 1
     rows = {smallbatch.inverse: "x", smallbatch.factor: "packed"}.get(call, "log_determinant")
     for given in (dict(A=a), dict(A=a, packed=False), dict(A=a, storage="dense")):
