@@ -1,4 +1,4 @@
-// Tests the functors of a x + y as plain loops and on threads. The ladder tests them as kernels.
+// Tests the functors of a x + y as plain loops and on threads. ladder_test.cpp tests them as kernels.
 #include "bench/saxpy.hpp"
 
 #include <gtest/gtest.h>

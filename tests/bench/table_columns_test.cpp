@@ -10,7 +10,7 @@
 namespace smallbatch {
 namespace {
 
-/// 2e6 systems in 1 ms: 2000 million a second, 8 GB in 1 ms of a roofline of 16000 GB/s, 5000 Gflop/s.
+/// A measurement of 2e6 systems in 1 ms: 2000 million systems/s, 8000 GB/s of a roofline of 16000 GB/s, 5000 Gflop/s.
 struct Markdown : public ::testing::Test {
   Markdown() {
     ladder.title = "solve, n=4";
@@ -107,7 +107,7 @@ TEST_F(Markdown, EveryLineHasTheColumnsOfTheHead) {
 }
 
 TEST_F(Markdown, RootsAreComparedWithTheSpecialFunctionUnit) {
-  ladder.bound = Bound::special_function;  // 2000 million a second, one root each, of 4000
+  ladder.bound = Bound::special_function;  // 2000 of 4000 million roots/s: one root per system
   EXPECT_NE(row().find("| 50.0 |"), std::string::npos) << row();
   EXPECT_NE(ladder_head(ladder).find("% of the special-function roofline"), std::string::npos);
 }

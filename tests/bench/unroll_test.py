@@ -1,6 +1,6 @@
-"""Checks the machine code that `#pragma unroll` makes of bench/unroll.cu. In a loop unrolled U times, the loads of U turns
-come before the first use of any. The special-function unit gets the work of several turns before the first turn is done.
-So the loop waits for many latencies at once.
+"""Checks the machine code that `#pragma unroll` makes of bench/unroll.cu. In a loop unrolled U times, the loads of U
+turns come before the first use of a loaded value. Special functions of several turns are issued before the first turn
+ends. So many latencies overlap.
 
 The test needs no GPU, but `cuobjdump` and `nvdisasm` of the CUDA toolkit.
 """

@@ -80,7 +80,7 @@ def of_file():
 
 
 def bordered_solution(molecule):
-    """Solves J q + A = mu, sum q = Q, with mu among the unknowns."""
+    """Returns q of the bordered system J q + A = mu, sum q = Q, which has q and mu as unknowns."""
     orders = [max([int(bond.GetBondTypeAsDouble()) for bond in atom.GetBonds()], default=1)
               for atom in molecule.GetAtoms()]
     site = [SITES[atom.GetSymbol(), order] for atom, order in zip(molecule.GetAtoms(), orders)]
@@ -101,7 +101,7 @@ def test_charges_are_those_of_rdkit(equilibrate):
     assert len(charges) == len(molecules) > 50
     assert max(map(len, charges)) == 32
     for molecule, charge in zip(molecules, charges):
-        for atom in molecule.GetAtoms():  # because RDKit's charges sum to -Q
+        for atom in molecule.GetAtoms():  # RDKit's charges sum to -Q, so it gets -Q
             atom.SetFormalCharge(-atom.GetFormalCharge())
         np.testing.assert_allclose(charge, rdMolDescriptors.CalcEEMcharges(molecule), rtol=0, atol=1e-13,
                                    err_msg=molecule.GetProp("_Name"))

@@ -1,5 +1,5 @@
-// Numbers of any bits are converted, and compared with conversions from long double. A long double holds every value of
-// each type exactly.
+// Numbers with arbitrary bits are converted, and compared with conversions from long double. A long double holds every
+// value of each type exactly.
 #include "io/hdf5/number_conversion.hpp"
 
 #include <bit>

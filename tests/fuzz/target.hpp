@@ -1,5 +1,6 @@
 // Every target of this folder defines LLVMFuzzerTestOneInput(). libFuzzer and corpus_test.cpp call this function with
-// bytes. The target passes the bytes to tested functions. It throws Broken if one breaks the promises of its header.
+// bytes. The target passes the bytes to tested functions. It throws Broken if a tested function breaks the promises of
+// its header.
 #pragma once
 
 #include <algorithm>
