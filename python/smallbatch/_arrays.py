@@ -2,8 +2,8 @@
 
 Arrays in host memory of any library are read as NumPy arrays through DLPack. Results are turned into arrays of the same
 library. Neither step copies. Arrays on a GPU remain arrays of their library. The library allocates results there, and
-work is enqueued on its current stream. A *place* (:data:`Place`) has the functions that do so for the arrays of one
-call.
+work is enqueued on its current stream. A *place* (:data:`Place`) is the memory and the library of the arrays of one
+call, with functions for both.
 """
 
 from __future__ import annotations
@@ -312,7 +312,7 @@ def floats(place: Place, array: Array, name: str, dtype: str | None = None, of_w
 
 
 def whole_numbers(place: Place, array: Array, name: str) -> Array:
-    """Returns an array of the place with its own type of whole numbers."""
+    """Returns whole numbers as an array of the place. Their type stays."""
     array = place.take(array_of(array, name))
     if not re.fullmatch(_WHOLE, place.dtype(array)):
         raise TypeError(f"{name} have the type {place.dtype(array)} (whole numbers are accepted). Convert them.")

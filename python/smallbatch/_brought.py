@@ -109,7 +109,7 @@ def _plain_tensor(array: Any, name: str) -> Any:
 
 
 def _unit_of(array: Any) -> Any:
-    """Returns the unit of an array: that of a quantity, or a text beside numbers; None if there is none."""
+    """Returns the unit of a quantity, or the unit that an attribute of an array names; None if there is none."""
     attributes = getattr(array, "attrs", None)
     for name in ("units", "unit"):
         said = getattr(array, name, None)

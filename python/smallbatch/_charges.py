@@ -77,7 +77,7 @@ class PairEnergies(Statuses[ArrayT]):
         the status of each problem, which ``ok``, ``describe()`` and ``raise_for_status()`` read:
 
         - 0: summed
-        - k > 0: summed, and k pairs lie on one place; ``singular`` decided their energies
+        - k > 0: summed, and in k pairs both charges are at one position; ``singular`` decided their energies
         - -1, -2: as in :class:`Potentials`; the energies are NaN
         - -3: an energy is beyond the range of float64
     ``per_charge`` (..., N), with offsets (total,), float64
@@ -237,8 +237,8 @@ def potential(positions: Brought[ArrayT], charges: Array = None, *, lattice: Lat
         with width 0 is a point. Widths exclude softening and screening
     ``singular``
         the potential at a target that holds a charge: "inf" (also "infinite"), or "skip", the potential of all other
-        charges. A target holds a charge nearer than 1e-6 angstrom, or on a lattice nearer than 1e-6 of its smallest
-        spacing
+        charges. A target holds a charge if their distance is below 1e-6 angstrom; on a lattice, below 1e-6 of the
+        smallest spacing
     ``precision``
         "float32" or "float64" (also "single", "double"): the type of the result, which also determines the error bounds
         (docs/numerics.md)

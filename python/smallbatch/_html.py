@@ -21,8 +21,8 @@ def escaped(part: Any) -> Html:
 
 
 def tag(name: str, *parts: Any, **attributes: Any) -> Html:
-    """``<name attribute="...">parts</name>``. `class_` becomes the attribute class, and each other _ in a name becomes
-    -."""
+    """Returns ``<name attribute="...">parts</name>``. `class_` becomes the attribute class, and each other _ in a name
+    becomes -."""
     words = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{html.escape(str(value))}"' for key, value in attributes.items()
     )
@@ -95,12 +95,12 @@ details { margin: 0.8rem 0; } summary { cursor: pointer; color: var(--accent); }
 
 
 def policy(nonce: str) -> str:
-    """The Content-Security-Policy of a page that loads nothing and runs no script but those with the nonce."""
+    """Returns the Content-Security-Policy of a page that loads nothing and runs only scripts with the nonce."""
     return f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'nonce-{nonce}'"
 
 
 def page(title: str, body: Html, nonce: str) -> str:
-    """A page with the policy above."""
+    """Returns a page with this title and body, and with the Content-Security-Policy of policy()."""
     head = join(
         [
             tag("meta", charset="utf-8"),

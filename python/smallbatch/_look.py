@@ -73,7 +73,7 @@ class Runs:
 
 
 class Look(NamedTuple):
-    """Counts and indices from one look at all problems of a set."""
+    """Counts and indices of problems, from reading all problems of a set once."""
 
     batch: int
     failed: int
@@ -203,7 +203,7 @@ def words_of(file: File, one: Group) -> list[str]:
 
 
 def statuses(file: File, one: Group, look: Look) -> Html:
-    """A legend of all statuses that this kind has, with how often and where each was found."""
+    """Returns a table of all statuses of this kind of set, with the number and the indices of their problems."""
     rows: list[list[Any]] = []
     good = look.batch - sum(runs.count for runs in look.statuses.values()) - look.of_other_statuses
     described = _DESCRIBE[one.kind]

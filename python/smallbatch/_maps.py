@@ -92,7 +92,7 @@ def draw_slice(
         low[1] + (values.shape[0] - 0.5) * step[1],
     )
     is_smooth = not cells and np.isfinite(values).any() and min(values.shape) > 3
-    if is_smooth:  # from the first point to the last one, as nothing is known beyond
+    if is_smooth:  # from the first point to the last point, because no values are known beyond them
         extent = (low[0], low[0] + (values.shape[1] - 1) * step[0], low[1], low[1] + (values.shape[0] - 1) * step[1])
     ratio = (extent[3] - extent[2]) / (extent[1] - extent[0])
     height = float(np.clip(width * ratio, 0.8, 8))
@@ -171,7 +171,7 @@ def _resampled(
     values: np.ndarray, limit: float, extent: tuple[float, ...], step: np.ndarray
 ) -> tuple[np.ndarray, list[np.ndarray]]:
     """Returns square pixels, 800 or more in a row, and their places. Between lattice points, arsinh(5 V / limit) is
-    interpolated by a cubic spline, because it is smooth even near charges. NaNs stay NaNs."""
+    interpolated by a cubic spline, because this function is smooth even near charges. NaNs stay NaNs."""
     from scipy.ndimage import map_coordinates
 
     wide, high = extent[1] - extent[0], extent[3] - extent[2]

@@ -51,7 +51,7 @@ def element(number: int) -> Element:
 
 
 def radii(number: np.ndarray) -> np.ndarray:
-    """Van der Waals radius of each atom."""
+    """Returns the van der Waals radius of each atom."""
     return _looked_up(number, "radius")
 
 
@@ -218,8 +218,8 @@ def _check_identity(results: File, problems: File) -> None:
 
 
 def _of_trajectory(results: File, problems: File, one: Group, name: str, index: int) -> Molecule:
-    """Returns the atoms of a frame of H5MD. With ids, atoms may change places from frame to frame. Elements are
-    therefore read only if there are no ids."""
+    """Returns the atoms of a frame of H5MD. If atoms have ids, their order may differ from frame to frame.
+    Elements are therefore read only if there are no ids."""
     group = problems.child(problems.h5, "particles")
     particles = problems.child(group, name) if isinstance(group, h5py.Group) else None
     if not isinstance(particles, h5py.Group):

@@ -62,7 +62,7 @@ class Page:
         self.asked = {name: False for name in problem}
 
     def chosen(self, one: Group, look: Look) -> list[int]:
-        """Returns the problems to draw: those that were asked for, else the one with the largest error, else the
+        """Returns the problems to draw: those that `problem` names, else the one with the largest error, else the
         first."""
         found = []
         for which in self.problem:

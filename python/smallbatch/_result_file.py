@@ -96,7 +96,7 @@ def refuse_existing(path: str, overwrite: bool) -> None:
 
 @contextlib.contextmanager
 def unfinished(path: str) -> Iterator[str]:
-    """Yields the name to write a file under. The file gets its own name if the block ends without an error."""
+    """Yields the name to write a file under. The file gets its own name if the `with` block ends without an error."""
     part = f"{path}.smallbatch-part"
     try:
         yield part

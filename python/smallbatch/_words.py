@@ -11,12 +11,13 @@ import numpy as np
 
 from ._brought import plain
 
-# Other names of arguments (_WORDS), from files and the command line. Values of the argument `storage` (_STORAGES), each
-# with the value of `packed` that it means. Other words for values (_SYNONYMS), from files.
+# Other names of arguments, from files and the command line.
 _WORDS = {"size": "sizes", "uplo": "triangle", "device": "backend", "position": "positions", "charge": "charges",
           "offset": "offsets", "point_offset": "point_offsets", "group": "groups", "output_unit": "unit", "flag": "flags",
           "storage": "packed"}
+# Values of the argument `storage`, each with the value of `packed` that it means.
 _STORAGES = {"dense": False, "packed": True, "packed_lower": True}
+# Other words for values, from files.
 _SYNONYMS = {"single": "float32", "double": "float64", "infinite": "inf", "infinity": "inf"}
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 

@@ -51,7 +51,7 @@ _KINDS = {
 
 
 def _draw(options: argparse.Namespace) -> Figure:
-    """Draws the kind of picture that was asked for, or the first kind that suits the set."""
+    """Draws the kind of picture that ``--kind`` names, or the first kind that suits the set."""
     kind = options.kind
     with File(options.results) as file:
         if kind is None:
