@@ -44,7 +44,7 @@ module smallbatch
   integer(c_int), parameter :: SMALLBATCH_SAMPLE_FLOAT32 = 0, SMALLBATCH_SAMPLE_INT8 = 1, SMALLBATCH_SAMPLE_INT4 = 2
   integer(c_int), parameter :: SMALLBATCH_SUM_FLOAT32 = 0, SMALLBATCH_SUM_INT32 = 1, SMALLBATCH_SUM_INT64 = 2
 
-  ! ---- the structs of smallbatch.h; systems start as stored by columns ----
+  ! ---- the structs of smallbatch.h; unlike in C, the default order of systems is by columns ----
 
   type, bind(c) :: smallbatch_systems
     integer(c_int) :: type = SMALLBATCH_FLOAT64
@@ -439,14 +439,14 @@ module smallbatch
   ! ---- subroutines in Fortran's terms ----
 
   !> Solves A x = b for all systems. The arrays have the shapes a(n,n,count), b(n,nrhs,count), x(n,nrhs,count) and
-  !> info(count). One matrix a(n,n,1) may serve all systems. With one right-hand side each, b and x may be (n,count).
-  !> The argument uplo = 'L' or 'U' selects the triangle of a that is read. Without uplo both are read and compared. The
-  !> options are a type(smallbatch_solve_options). The arrays backward_error(count) and rcond(count) have the kind of a.
-  !> With sizes(count), only the first sizes(k) rows and columns of system k count.
+  !> info(count). One matrix a(n,n,1) may serve all systems. With one right-hand side per system, b and x may be
+  !> (n,count). The argument uplo = 'L' or 'U' selects the triangle of a that is read. Without uplo, both triangles are
+  !> read and compared. The options are a type(smallbatch_solve_options). The arrays backward_error(count) and
+  !> rcond(count) have the kind of a. With sizes(count), only the first sizes(k) rows and columns of system k are used.
   interface smallbatch_solve
     module procedure solve_many_float32, solve_many_float64, solve_one_float32, solve_one_float64
   end interface
-  !> Solves A x = b for all systems, with x in the place of b.
+  !> Solves A x = b for all systems, and stores x in b.
   interface smallbatch_solve_in_place
     module procedure solve_many_in_place_float32, solve_many_in_place_float64
     module procedure solve_one_in_place_float32, solve_one_in_place_float64
@@ -463,8 +463,8 @@ module smallbatch
   interface smallbatch_factor
     module procedure factor_float32, factor_float64
   end interface
-  !> Solves systems with the factors from smallbatch_factor, or with one factor for all. b and x are as in
-  !> smallbatch_solve.
+  !> Solves systems with the factors from smallbatch_factor, or with one factor for all systems. The arrays b and x have
+  !> the shapes that smallbatch_solve takes.
   interface smallbatch_solve_factored
     module procedure solve_factored_many_float32, solve_factored_many_float64
     module procedure solve_factored_one_float32, solve_factored_one_float64
@@ -582,7 +582,7 @@ contains
   end function
 
   !> Returns the factor from e/angstrom to a unit of V: "volt", "kT/e", "kcal/mol/e", "kJ/mol/e", "hartree/e" or
-  !> "e/angstrom". The temperature is in kelvin.
+  !> "e/angstrom". Only kT/e needs the temperature, in kelvin.
   subroutine smallbatch_potential_unit_factor(unit, temperature, factor, ierr)
     character(*), intent(in) :: unit
     real(c_double), intent(in) :: temperature
@@ -592,9 +592,9 @@ contains
     ierr = smallbatch_potential_unit_factor_c(trim(unit)//c_null_char, temperature, factor)
   end subroutine
 
-  !> Computes f sum_(i<j) q_i q_j g(|s_i - s_j|) of charge(:) at position(3,:). The argument precision is the precision
-  !> of each pair, SMALLBATCH_FLOAT64 if it is absent. The array width(:) has the widths of Gaussian charges, in
-  !> angstrom.
+  !> Computes f sum_(i<j) q_i q_j g(|s_i - s_j|) of charge(:) at position(3,:). The options define f and g
+  !> (smallbatch.h). The argument precision is the precision of each pair, SMALLBATCH_FLOAT64 if it is absent. The array
+  !> width(:) has the widths of Gaussian charges, in angstrom.
   subroutine smallbatch_pair_energy(handle, position, charge, energy, info, ierr, options, energy_per_charge, precision, &
                                     width)
     type(c_ptr), intent(in) :: handle
