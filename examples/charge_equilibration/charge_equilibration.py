@@ -17,7 +17,7 @@ molecules = list(Chem.SDMolSupplier(sys.argv[1], sanitize=False, removeHs=False)
 lines = [line.split() for line in open(sys.argv[2]) if line.strip() and line[0] != "#"]
 kappa, parameters = float(lines[0][1]), {(key, int(order)): (float(A), float(B)) for key, order, A, B in lines[1:]}
 
-# K y = r for each molecule, padded with the identity. y[0] is 0; charge 0 follows from the others (equilibration.hpp).
+# K y = r for each molecule, padded with the identity (equilibration.hpp). y[0] is 0; charge 0 is computed last.
 K, r = np.tile(np.eye(32), (len(molecules), 1, 1)), np.zeros((len(molecules), 32))
 for k, molecule in enumerate(molecules):
     n, bonds = molecule.GetNumAtoms(), Chem.GetAdjacencyMatrix(molecule, useBO=True).max(axis=1)

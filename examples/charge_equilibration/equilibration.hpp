@@ -11,19 +11,20 @@
 // The columns of Z sum to zero. E is minimal where its gradient Z^T (J q + A) is zero:
 //     K y = r,   K_ij = J_ij + J_00 - (J_i0 + J_0j),   r_i = A_0 - A_i - Q (J_i0 - J_00),        i, j = 1, ..., n - 1.
 // K = Z^T J Z is symmetric. It is positive definite exactly if E has one minimum. Otherwise there is no equilibrium: E
-// does not rise along some z whose charges sum to zero. The solver then returns status k, "pivot k is not positive".
-// For two sites this happens at R = 2 kappa / (B_0 + B_1), which is shorter than any bond.
+// does not rise along some z with charges that sum to zero. The solver then returns status k, "pivot k is not
+// positive". For two sites this happens at R = 2 kappa / (B_0 + B_1), which is shorter than any bond.
 //
 // The Schur complement of the bordered matrix is an alternative. It needs two solutions and a positive definite J,
 // which is more than the molecule needs:
 //     J u = -A,   J v = 1,   q = u + mu v,   mu = (Q - 1^T u) / 1^T v.
-// J + c 1 1^T may be positive definite where J is not. This term adds c Q^2 / 2 to E for all allowed q, so the answer
-// stays. If K is positive definite, so is J + c 1 1^T for every c above -1 / (1^T J^-1 1); otherwise for no c. But c
-// would have to be chosen, and K does not depend on c.
+// J + c 1 1^T may be positive definite where J is not. The term c 1 1^T adds c Q^2 / 2 to E for all allowed q, so it
+// does not change the answer. If K is positive definite, J + c 1 1^T is positive definite for every c above
+// -1 / (1^T J^-1 1). If K is not, no c makes J + c 1 1^T positive definite. The program eliminates the constraint,
+// because this needs no choice of c.
 //
 // All systems of a batch have one shape. So each molecule gets `site_capacity` rows, one for each site it could have.
-// Rows of site 0 and of missing sites are rows of the identity with right-hand side 0. Such a row contributes exact
-// zeros to the elimination of all others, so K's part has the numbers that it would have alone.
+// Rows of site 0 and of missing sites are rows of the identity with right-hand side 0. In the elimination of the other
+// rows, such a row contributes exact zeros. The rows of K therefore give the same bits as K alone.
 #pragma once
 
 #include <cmath>

@@ -161,7 +161,7 @@ int run(const Options& options) {
   if (on_gpu && !has_gpu)
     throw smallbatch::Error(smallbatch::ErrorKind::no_device, "there is no GPU here, or no CUDA in this program",
                             "--device cuda was asked for", "Take --device cpu.");
-  // A GPU loads a kernel at its first call. This call keeps that time out of the measured one.
+  // A GPU loads a kernel at its first call. This call, which is not measured, loads the kernels.
   if (on_gpu) run_on_gpu(job, [](const auto&) {});
 
   const Job of_all{set, job.shape, job.origin, job.spacing, of_file.count()};

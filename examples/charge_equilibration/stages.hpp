@@ -20,7 +20,7 @@ struct Job {
   /// One lattice around 0 for the maps of all molecules, in angstrom.
   smallbatch::LatticeShape shape;
   std::array<double, 3> origin{}, spacing{};
-  std::int64_t maps_wanted = 0;  ///< the maps of this many first molecules are returned
+  std::int64_t maps_wanted = 0;  ///< number of maps that are returned: those of the first molecules
 };
 
 struct StageSeconds {
@@ -41,11 +41,12 @@ using TakeMaps = std::function<void(const smallbatch::PotentialBlock<float>& map
 Answer run_on_cpu(const Job& job, const TakeMaps& take_maps);
 /// Returns the name of the current GPU; "" without a GPU, or if the program was built without CUDA.
 std::string gpu_name();
-/// Runs all stages on the current GPU. Only positions go to it, and only charges, maps and statuses come back. Throws
-/// smallbatch::Error (no_device) if the program was built without CUDA.
+/// Runs all stages on the current GPU. Only the arrays of `job.molecules` are copied to the GPU. Only charges,
+/// statuses, backward errors and wanted maps are copied back. Throws smallbatch::Error (no_device) if the program was
+/// built without CUDA.
 Answer run_on_gpu(const Job& job, const TakeMaps& take_maps);
 
-/// Number of molecules whose maps are in memory at a time.
+/// Number of maps that are in memory at a time.
 inline constexpr std::int64_t molecules_per_block = 2048;
 
 /// Returns a block of molecules with memory for their maps.

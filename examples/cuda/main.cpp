@@ -21,7 +21,7 @@ void check(cudaError_t status) {
   std::exit(1);
 }
 
-// An array that the simulation would have.
+// Returns a copy of `values` in device memory, where a simulation would have its arrays.
 template <class T>
 T* on_device(const std::vector<T>& values) {
   T* array = nullptr;
