@@ -87,7 +87,8 @@ class ResultReader {
                                                         std::int64_t plane, std::int64_t first_row,
                                                         std::int64_t row_count) const;
 
-  /// Returns the totals of a set's verification. If the file has none, they say that nothing was checked.
+  /// Returns the totals of a set's verification. If the file has no totals, returns those of a set in which nothing was
+  /// checked.
   [[nodiscard]] VerificationSummary verification(const std::string& kind, const std::string& set) const;
   /// Throws if the totals do not fit the set's verdicts, or if verdicts and errors do not fit each other. A mismatch
   /// means that they were changed after they were written.
