@@ -1,4 +1,4 @@
-// The memory of blocks: aligned, kept for the next block, and locked and unlocked once each.
+// The memory of blocks is aligned, reused for later blocks, and locked and unlocked once each.
 #include "core/block_memory.hpp"
 
 #include <gtest/gtest.h>
@@ -55,7 +55,7 @@ TEST(BlockMemory, IsLockedWholeAndUnlockedBeforeItIsGone) {
     numbers.resize(large / sizeof(float));
     ASSERT_EQ(locked.count(numbers.data()), 1U);
     EXPECT_GE(locked[numbers.data()], large);
-    numbers.resize(3 * large / sizeof(float));  // the smaller piece is free, and is too small for any request
+    numbers.resize(3 * large / sizeof(float));  // frees the smaller piece, which the next request unmaps
     ASSERT_EQ(locked.count(numbers.data()), 1U);
     AlignedVector<float> more(&memory);
     more.resize(8 * large / sizeof(float));

@@ -1,4 +1,4 @@
-// The one comparison, tested with wrong answers.
+// The comparison of answers with their bounds, tested with wrong answers.
 #include "core/compare.hpp"
 #include "core/not_finite.hpp"
 
@@ -47,7 +47,7 @@ TEST(ErrorOverBound, AnInfinityAgreesOnlyWithTheSameInfinity) {
   EXPECT_EQ(error_over_bound(infinity, -infinity, 1), infinity);
   EXPECT_EQ(error_over_bound(infinity, 1, 1), infinity);
   EXPECT_EQ(error_over_bound(1, infinity, 1), infinity);
-  EXPECT_EQ(error_over_bound(1, infinity, infinity), infinity);  // a bound of infinity forgives nothing
+  EXPECT_EQ(error_over_bound(1, infinity, infinity), infinity);  // an infinite bound accepts no error
   EXPECT_EQ(error_over_bound(1, 2, infinity), infinity);
 }
 

@@ -1,5 +1,5 @@
-// One functor on both sides: as a kernel of any size, as a plain loop and on threads. Built only with CUDA; skipped
-// without a GPU.
+// One functor gives equal results as a kernel of any grid size, as a plain loop and on several threads. Built only with
+// CUDA; skipped without a GPU.
 #include <gtest/gtest.h>
 
 #include <vector>

@@ -1,4 +1,4 @@
-"""Code for an instruction set that some processors lack stays in functions that are called by name.
+"""Object files that are compiled for AVX2 or AVX-512 have no weak symbols.
 
 The linker keeps only one copy of a weak symbol, such as an inline function that was not inlined. If an object file for
 AVX-512 held such a symbol, every processor could get the copy made for AVX-512.
@@ -36,7 +36,8 @@ def test_no_weak_symbol_is_compiled_for_another_instruction_set(library):
     assert any(found.values()), f"no weak symbol in all of {library}, whose other files hold inline functions"
     others = {name: symbols for name, symbols in found.items() if re.fullmatch(r"\w+_avx\w+\.cpp\.o", name)}
     assert {"kernels_avx2.cpp.o", "kernels_avx512.cpp.o"} <= set(others)
-    # Eigen's namespace is renamed there. A reference to the exception handler is not code.
+    # These files rename Eigen's namespace, so no other file has the same weak symbols. A reference to the exception
+    # handler is not code.
     own = re.compile(r"DW\.ref\.|(.*\W)?EigenAvx(2|512)::")
     kept = {name: [symbol for symbol in symbols if not own.match(symbol)] for name, symbols in others.items()}
     assert not {name: symbols for name, symbols in kept.items() if symbols}

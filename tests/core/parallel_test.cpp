@@ -100,7 +100,7 @@ TEST(ParallelFor, HasOtherThreadsWhereThereAreSome) {
   std::atomic<int> arrived{0};
   parallel_for(2, 1, 2, [&](std::int64_t, std::int64_t) {
     ++arrived;
-    while (arrived < 2) std::this_thread::yield();  // neither continues without the other
+    while (arrived < 2) std::this_thread::yield();  // each thread waits for the other one
     const std::lock_guard lock(mutex);
     seen.insert(std::this_thread::get_id());
   });

@@ -1,4 +1,4 @@
-// Reductions on the host: exact sums, the tree as described, and the promises of each mode.
+// Reductions on the host: exact sums, the tree of core/reduction_tree.hpp, and the error bound of each Accumulation.
 #include "core/reductions.hpp"
 
 #include <gtest/gtest.h>
@@ -21,8 +21,8 @@ struct Reductions : public ::testing::Test {
                         unsigned threads = 1) {
     return reduce(reduction, accumulation, x.data(), y.data(), static_cast<std::int64_t>(x.size()), threads);
   }
-  /// Returns numbers that are not small, of both signs and with all digits. They repeat after a prime number of values,
-  /// because drawing them takes long.
+  /// Returns normally distributed numbers. They repeat after a prime number of values, because drawing random numbers
+  /// takes long.
   static Values random(std::size_t count, unsigned seed) {
     constexpr std::size_t period = 1'000'003;
     std::mt19937 engine(seed);
@@ -39,7 +39,7 @@ constexpr Reduction sums[] = {Reduction::sum, Reduction::dot, Reduction::norm2};
 constexpr Accumulation accumulations[] = {Accumulation::fast, Accumulation::float64, Accumulation::compensated};
 // Sizes around those of rows and leaves.
 constexpr std::size_t sizes[] = {0, 1, 2, 3, 255, 511, 512, 513, 1023, 1024, 1025, 4095, 4096, 4097, 100003, 1'048'576};
-// The largest array of 8192 leaves, and one with longer leaves.
+// The largest array with leaves of 4096 values, and an array with longer leaves.
 constexpr std::size_t large_sizes[] = {1 << 25, (1 << 25) + 1};
 
 TYPED_TEST(Reductions, NothingHasItsValue) {
@@ -51,7 +51,8 @@ TYPED_TEST(Reductions, NothingHasItsValue) {
 }
 
 TYPED_TEST(Reductions, EveryValueCountsOnce) {
-  // sums of ones and sevens below 2^24 are exact in any order; a value that is left out or counted twice is noticed
+  // Sums of small whole numbers below 2^24 are exact in any order. A value that is left out or counted twice changes
+  // the sum.
   for (const std::size_t size : sizes) {
     const std::size_t every = size / 100'000 + 1;
     typename TestFixture::Values x(size, 0), y(size, 0);
@@ -123,8 +124,8 @@ TYPED_TEST(Reductions, WhatLeavesTheRangeIsInfinite) {
   }
 }
 
-/// Returns the sum of the terms in the tree, written after the words of core/reduction_tree.hpp: leaves of rows,
-/// columns downwards, neighbours.
+/// Returns the sum of the terms by the tree that the head of core/reduction_tree.hpp describes: first down the columns,
+/// then neighbouring columns. Shares no code with the product.
 template <class T>
 T by_the_words(std::vector<T> terms, std::size_t of_row) {
   std::vector<T> column(of_row, T(0));
@@ -182,7 +183,7 @@ TYPED_TEST(Reductions, ErrorsStayBelowTheirBounds) {
 }
 
 TYPED_TEST(Reductions, WhatIsSmallSurvivesWhatCancels) {
-  // 2^40 (2^60 in double precision) and its negative are in one column of a leaf, ones below and between
+  // One column of a leaf has 2^40 (2^60 in double precision), two ones, and then the negative of the large number.
   const bool is_float = sizeof(TypeParam) == sizeof(float);
   const auto huge = static_cast<TypeParam>(is_float ? 0x1p40 : 0x1p60);
   typename TestFixture::Values x(4096, 0);
@@ -196,7 +197,8 @@ TYPED_TEST(Reductions, WhatIsSmallSurvivesWhatCancels) {
 }
 
 TYPED_TEST(Reductions, ProductsAreRoundedOnTheirOwn) {
-  // (1 + e)^2 - (1 + 2 e) is e^2: rounding the product loses it, unless the rounding is kept or the product was fused
+  // (1 + e)^2 - (1 + 2 e) is e^2. A product that is rounded loses e^2. Only `compensated`, a wider type, or a fused
+  // multiply-add keeps e^2.
   const TypeParam e = std::numeric_limits<TypeParam>::epsilon();
   const typename TestFixture::Values x{1 + e, 1}, y{1 + e, -(1 + 2 * e)};
   const double squared = static_cast<double>(e) * static_cast<double>(e);

@@ -81,7 +81,7 @@ void expect_arrays_of_each_number() {
     EXPECT_EQ(block.rcond.size(), 5U);
     EXPECT_EQ(names.size(), spd_number_count<T>);
     EXPECT_EQ(bytes_of_numbers(scalar_type_of<T>, block.shape), bytes);
-    // Every array of a solution is info, x or one of the list.
+    // Every array of a solution is info, x, or the array of a number in the list.
     EXPECT_EQ(sizeof(SpdSolution<T>), (2 + names.size()) * sizeof(void*) + sizeof(std::int64_t));
     EXPECT_EQ(sizeof(SpdValues), names.size() * sizeof(double));
   }
