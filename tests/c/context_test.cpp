@@ -1,5 +1,5 @@
-// Handles, and the answers to invalid calls: a status and a sentence, and nothing is computed. One file, because each
-// test spoils one good call in some way.
+// Handles, and invalid calls: each returns a status, stores a sentence, and computes nothing. One file, because all
+// tests start from the same valid calls.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace smallbatch::testing {
 
 namespace {
 
-/// A handle of the CPU, and a valid call of each kind. Each test spoils one thing.
+/// A handle of the CPU, and a valid call of each kind. Each test makes an argument invalid.
 class Misuse : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -178,7 +178,7 @@ TEST_F(Misuse, OfLayoutsIsRefused) {
   refused(factor(), "stride of factors->factor is 0");
   factors_.stride = 2;
   refused(solve_factored(), "stride of factors->factor is 2");
-  factors_.stride = std::numeric_limits<std::int64_t>::max();  // with one system, nothing follows
+  factors_.stride = std::numeric_limits<std::int64_t>::max();  // allowed with a single system
   systems_.count = 2;
   refused(factor(), "factors->factor has too many numbers");
   refused(solve_factored(), "factors->factor has too many numbers");

@@ -13,7 +13,7 @@ class Correlations : public PlaceTest {
   static constexpr std::int64_t channels = 2, times = 7, inputs = 3, integrate = 3, integrations = 3, baselines = 6;
   static constexpr std::size_t samples = channels * times * inputs;
 
-  /// Correlates `signal`, which has small whole numbers, and compares.
+  /// Correlates `signal`, and compares the results with exact sums of `values`. Both hold the same small whole numbers.
   template <class Sample, class Sum>
   void check(smallbatch_sample_type type, const std::vector<Sample>& signal,
              const std::vector<std::complex<double>>& values, bool has_flags) {

@@ -1,5 +1,5 @@
-// Promises of the C interface for device arrays alone. Calls wait for nothing and allocate nothing, so graphs can be
-// captured from them. Invalid calls are answered.
+// Properties of the C interface for device arrays alone. Calls neither synchronize nor allocate, so CUDA graphs can
+// capture them. Invalid calls return a status.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -30,8 +30,8 @@ class DeviceCalls : public ::testing::Test {
 }  // namespace
 
 TEST_F(DeviceCalls, AreCapturedIntoAGraph) {
-  // Two systems of 2 x 2 are solved in place. They store the upper triangle by columns with a gap below each. Then two
-  // problems have one point each, and the solutions are their charges: x, y, z, q are (x_0, 0, 0, x_1).
+  // Two systems of 2 x 2 are solved in place. Their upper triangles are stored by columns, with a gap below each
+  // column. Then the potential of a charge at (1, 0, 0) is evaluated at two points, at distances of 2 and 4.
   Array<double> a(*place_, std::vector<double>(12));
   Array<double> b(*place_, std::vector<double>(4));
   Array<std::int32_t> info(*place_, {-99, -99}), potential_info(*place_, {-99});

@@ -1,5 +1,5 @@
-"""smallbatch.h compiles by itself, documents every declaration, and declares exactly what the library has. The Fortran
-module repeats it."""
+"""smallbatch.h compiles by itself, documents every declaration, and declares exactly the functions that the library
+exports. The Fortran module has the same functions, constants and structs."""
 
 import os
 import re

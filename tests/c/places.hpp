@@ -15,7 +15,7 @@
 
 namespace smallbatch::testing {
 
-/// Memory of one kind, freed at the end.
+/// Memory of the host or of a device, freed by the destructor.
 class Place {
  public:
   virtual ~Place() = default;
@@ -42,7 +42,7 @@ class HostPlace final : public Place {
   std::vector<std::unique_ptr<std::max_align_t[]>> blocks_;
 };
 
-/// An array in this memory, with a copy on the host.
+/// An array in the memory of a Place, with a copy on the host.
 template <class T>
 class Array {
  public:
@@ -105,7 +105,7 @@ class PlaceTest : public ::testing::TestWithParam<BackendAndMemory> {
   Array<T> array(std::vector<T> values) {
     return Array<T>(*place_, std::move(values));
   }
-  /// Calls `query`, which returns the bytes of a workspace, and then `run`, which works in it.
+  /// Calls `query`, which sets the size of a workspace, and then `run` with a workspace of this size.
   template <class Query, class Run>
   void with_workspace(const Query& query, const Run& run) {
     std::size_t bytes = 1;

@@ -13,7 +13,8 @@ namespace smallbatch::testing {
 
 namespace {
 
-/// Two problems of five charges each. Positions and charges are floats, so all ways to give them are equal.
+/// Two problems of five charges each. Positions and charges are exact in single precision, so float and double arrays
+/// hold equal numbers.
 struct Molecules {
   static constexpr std::int64_t count = 2, each = 5, total = count * each;
   Molecules() {
@@ -73,7 +74,7 @@ struct Molecules {
   std::vector<std::int8_t> group;
 };
 
-/// Ways to give charges.
+/// Ways to pass charges: separate arrays, xyzq as float or double, or separate arrays with offsets.
 enum class Given { apart, floats, doubles, with_offsets };
 constexpr Given every_way[] = {Given::apart, Given::floats, Given::doubles, Given::with_offsets};
 
@@ -81,7 +82,7 @@ constexpr Given every_way[] = {Given::apart, Given::floats, Given::doubles, Give
 
 class Potentials : public PlaceTest {
  protected:
-  /// The molecules in the memory under test, in one of these ways.
+  /// The molecules in the memory under test, passed in the way of `given`.
   struct Charges {
     Charges(Place& place, smallbatch_memory memory, Given given)
         : position(place, molecules.position),
@@ -286,7 +287,8 @@ TEST_P(Potentials, OptionsReachTheSum) {
 }
 
 TEST_P(Potentials, OfGaussianPairsHaveBothWidths) {
-  // One pair at a distance of 2, and one pair on one place, with a point charge beside a Gaussian charge.
+  // Problem 0 is a pair of Gaussian charges at a distance of 2. Problem 1 is a point charge and a Gaussian charge at
+  // one position.
   Array<std::int64_t> offset = array<std::int64_t>({0, 2, 4});
   Array<double> position = array<double>({0, 0, 0, 0, 2, 0, 1, 1, 1, 1, 1, 1});
   Array<double> charge = array<double>({1, -2, 3, 1}), width = array<double>({0.6, 0.8, 0, 0.5});

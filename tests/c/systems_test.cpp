@@ -1,6 +1,6 @@
 // Systems in every layout that the C interface accepts. Elements are whole numbers and x is chosen, so b = A x holds
-// exactly. The place of each element is computed here. All other places hold NaN, and no solution survives a NaN. One
-// file, because all tests share the arithmetic of layouts.
+// exactly. The tests compute the address of each element themselves. All other memory holds NaN, so reading a wrong
+// address makes a solution NaN. One file, because all tests share the arithmetic of layouts.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -52,14 +52,14 @@ long double log_determinant(const double* a, std::int64_t n) {
   return sum;
 }
 
-/// Layout of matrices: `ld` and `stride` as in the structs, 0 and SMALLBATCH_TIGHT included.
+/// Layout of matrices. `ld` and `stride` are as in the structs of smallbatch.h, and may be 0 and SMALLBATCH_TIGHT.
 struct Layout {
   smallbatch_order order = SMALLBATCH_ROW_MAJOR;
   std::int64_t ld = 0, stride = SMALLBATCH_TIGHT;
   bool has_pointers = false;
 };
 
-/// Writes out a layout of `count` matrices, rows by columns.
+/// Indices of all elements in a layout of `count` matrices of size rows x columns.
 struct Places {
   Places(const Layout& of, std::int64_t count_, std::int64_t rows, std::int64_t columns) : layout(of), count(count_) {
     const bool by_rows = layout.order == SMALLBATCH_ROW_MAJOR;
@@ -67,7 +67,7 @@ struct Places {
     stride = layout.stride == SMALLBATCH_TIGHT ? ld * (by_rows ? rows : columns) : layout.stride;
     size = (by_rows ? rows : columns) * ld + (count - 1) * stride;
   }
-  /// Matrices behind pointers lie in the opposite order.
+  /// With pointers, matrices are stored in reverse order, so that code that ignores the pointers fails.
   [[nodiscard]] std::int64_t begin(std::int64_t k) const { return (layout.has_pointers ? count - 1 - k : k) * stride; }
   [[nodiscard]] std::int64_t of(std::int64_t k, std::int64_t i, std::int64_t j) const {
     return begin(k) + (layout.order == SMALLBATCH_ROW_MAJOR ? i * ld + j : i + j * ld);
@@ -76,7 +76,7 @@ struct Places {
   std::int64_t count, ld, stride, size;
 };
 
-/// Place of (i, j) in a packed triangle, if the triangle has this element.
+/// Returns the index of element (i, j) in a packed triangle, or -1 if the triangle does not have this element.
 std::int64_t packed_place(smallbatch_storage storage, smallbatch_order order, std::int64_t n, std::int64_t i,
                           std::int64_t j) {
   std::int64_t place = 0;  // found by counting
@@ -99,7 +99,7 @@ bool is_stored(smallbatch_storage storage, std::int64_t i, std::int64_t j) {
   return storage == SMALLBATCH_LOWER || storage == SMALLBATCH_PACKED_LOWER ? i >= j : i <= j;
 }
 
-/// Systems with their solutions, in one layout.
+/// Sizes, storage and layouts of systems and their solutions.
 template <class T>
 struct Problem {
   std::int64_t n = 5, nrhs = 1, count = 4;
@@ -280,7 +280,7 @@ class Systems : public PlaceTest {
         [&](void* workspace, std::size_t bytes) {
           return smallbatch_solve_factored(handle_, &factors, &right_hand_sides, &solutions, workspace, bytes);
         });
-    (void)factor.back();  // it must live until the solutions are there
+    (void)factor.back();  // waits for the solutions, which are computed from `factor`
   }
 
   template <class T>
@@ -363,8 +363,8 @@ TEST_P(Systems, MayShareAMatrixOrRightHandSides) {
       }
 }
 
-/// Checks A A^-1 = I for any stored triangle and any place of the inverse. Both triangles of the inverse must be
-/// filled.
+/// Checks A A^-1 = I for several storages of A and leading dimensions of the inverse. Both triangles of the inverse
+/// must be filled.
 TEST_P(Systems, AreInverted) {
   const std::int64_t n = 6, count = 3;
   const std::vector<double> a = whole_number_matrices(count, n, 4);
