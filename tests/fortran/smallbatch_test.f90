@@ -1,4 +1,5 @@
-! The upper level of the Fortran module, against chosen solutions and sums that are written out here.
+! The subroutines of the Fortran module's upper level (fortran/smallbatch.f90), against chosen solutions and sums that
+! are written out here.
 program smallbatch_test
   use smallbatch
   implicit none
