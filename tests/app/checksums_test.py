@@ -1,7 +1,7 @@
 """The checksums of a result file cover every byte. h5py and the package xxhash give the expected hashes. Changed bytes
 must be found.
 
-One file, because all tests use one result file with sets of every kind."""
+One file, because most tests use the same result file with sets of every kind."""
 
 import json
 import os
@@ -191,8 +191,8 @@ def test_verify_names_what_was_changed(smallbatch, results):
 
 
 def test_a_large_dataset_is_named_by_the_piece(smallbatch, tmp_path):
-    """A damaged piece of a large dataset is named by its rows. Pieces have one MiB each, whatever the size of
-    blocks."""
+    """`info --check` names the rows of each damaged piece of a large dataset. Pieces have 1 MiB, for every block
+    size."""
     smallbatch("generate", "spd", "-o", "p.h5", "--n", 8, "--batch", 100_000, "--set", "s")
     smallbatch("run", "p.h5", "-o", "r.h5", "--verify", "none", "--memory", "8M")
     (begin, size), row = spans_of(tmp_path / "r.h5")["/solve/s/x"], 32

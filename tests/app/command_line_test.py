@@ -252,7 +252,7 @@ def test_the_man_page_has_every_command_option_and_exit_code(smallbatch, tmp_pat
     read = {"SMALLBATCH_INSTRUCTION_SET", "OMP_NUM_THREADS", "SLURM_CPUS_PER_TASK", "NO_COLOR"}
     assert read <= set(re.findall(r"^ +([A-Z_]+)$", text["ENVIRONMENT"], re.M))
     assert "h5dump(1)" in done.stdout.partition("SEE ALSO")[2]
-    assert "gram" in text["generate spd"]  # from the end of the help
+    assert "gram" in text["generate spd"]  # a word from the end of the help
 
 
 def numbers_in_help(smallbatch):

@@ -11,7 +11,7 @@ import pytest
 from tests.problems import open_problem_file
 
 UNITS = {"angstrom": 1.0, "nm": 10.0, "pm": 0.01, "bohr": 0.529177210903, "m": 1e10}
-CENTRE = np.array([1.3e7, -4.1e6, 8.7e6])  # angstrom: a unit in the last place is 1e-9
+CENTRE = np.array([1.3e7, -4.1e6, 8.7e6])  # in angstrom; adjacent doubles differ by about 1e-9 there
 SHAPE, SPACING = (3, 2, 2), 3.7
 CHARGES, POINTS = 12, 9
 

@@ -1,5 +1,5 @@
-"""Types and attributes of other programs: xarray's missing and packed numbers, complex numbers and Booleans of other
-layouts, MATLAB's numbers. They are read correctly, or refused with their name and a remedy."""
+"""Types and attributes of other programs: missing and packed numbers of xarray, other layouts of complex numbers and
+Booleans, whole numbers stored as floats. They are read correctly, or refused with their name and a remedy."""
 
 import h5py
 import numpy as np

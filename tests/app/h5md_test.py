@@ -1,5 +1,5 @@
-"""H5MD trajectories of other programs: particles change places, come and go; frames are missing; labels have any type.
-The test sums the true V itself. `import`, and a set that names the particles, must both agree with this truth."""
+"""H5MD trajectories of other programs: particles change places, come and go; frames are missing; ids and steps have any
+type. NumPy sums the right V. `import`, and a set that names the particles, must both agree with this V."""
 
 import h5py
 import numpy as np

@@ -31,7 +31,7 @@ def check(done, log=None):
 def test_names_of_sets_and_labels_are_spelt_out(smallbatch, tmp_path):
     with open_problem_file(tmp_path / "p.h5") as file:
         a = add_solve(file, TURNED, batch=3, n=3)[0]
-        file[f"solve/{TURNED}/A"][1] = -a[1]  # fails, and is named in a message
+        file[f"solve/{TURNED}/A"][1] = -a[1]  # this system fails, so a message names the set
         group = add_potential(file, TURNED, position=[[0, 0, 0]] * 2, charge=[1, 1], offset=[0, 1, 2])
         group["name"] = np.array([FORGED.encode(), b"\xff\xfe"])
         group["A\nB"] = 1

@@ -1,5 +1,5 @@
-// Kills the process into which it is loaded, at a chosen call that makes, writes or moves files. It kills before the
-// call, so the call has no effect. unfinished_runs.py builds and loads it.
+// A library that kills its process before call number KILL_AT, so the call has no effect. It counts calls that write,
+// flush, cut, lock, rename or remove files. unfinished_runs.py builds the library.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
-"""Facts that a result file repeats from its problems, or derives from them. `verify` compares them, refuses wrong ones
-and names them."""
+"""Facts that a result file repeats from its problem file, or derives from it. `verify` compares these facts. It refuses
+a file with a wrong fact, and names the dataset."""
 
 import h5py
 import numpy as np

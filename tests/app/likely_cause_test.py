@@ -114,7 +114,7 @@ def test_nothing_is_claimed_of_what_was_not_seen(smallbatch, tmp_path):
     write(tmp_path / "p.h5", rng.uniform(-1, 1, (BATCH, N, N)))  # not symmetric, and like no known mistake
     assert cause(smallbatch) is None
     mixed = np.triu(good)
-    mixed[40] = np.tril(good[40])  # not all of them are upper triangles
+    mixed[40] = np.tril(good[40])  # one lower triangle among upper triangles
     write(tmp_path / "p.h5", mixed)
     assert cause(smallbatch) is None
     write(tmp_path / "p.h5", np.triu(good))

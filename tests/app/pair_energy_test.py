@@ -72,7 +72,8 @@ def test_a_published_energy(smallbatch, tmp_path):
 
 @pytest.mark.parametrize("singular", ["inf", "skip"])
 def test_statuses_of_problems(smallbatch, tmp_path, singular):
-    """Equal and opposite charges at one position; a NaN; a position that is too far away."""
+    """Four problems: two equal charges at one position, two opposite charges at one position, a NaN, and a position
+    that is too far away."""
     position = np.zeros((10, 3))
     position[[2, 5, 7, 9], 0] = 3, 3, np.nan, 1e16
     charge = np.array([1, 1, 2, 1, -1, 2, 1, 1, 1, 1.0])

@@ -132,7 +132,8 @@ def test_softenings_without_a_square_are_refused(smallbatch, tmp_path):
 
 @pytest.mark.parametrize("device", ["cpu", "reference"])
 def test_energies_of_pairs_on_one_place(smallbatch, tmp_path, device):
-    # Pairs at one position: of equal sign, of opposite sign, of both, and with a charge of zero only.
+    # Four problems with pairs at one position: of equal signs, of opposite signs, of both kinds, and only with a zero
+    # charge.
     charges = [[1, 2, 0], [-1, 2, 0], [1, 2, -3], [0, 2, 0]]
     position = np.tile([[0.0, 0, 0], [0, 0, 0], [0, 0, 0], [2, 0, 0]], (4, 1))
     charge = np.array([[*c, 1] for c in charges], float).reshape(-1)

@@ -112,7 +112,7 @@ def test_molecules_of_one_name_are_warned_of(smallbatch, tmp_path):
 def test_times_have_their_unit_where_the_first_share_is_empty(smallbatch, tmp_path):
     write_mdanalysis(tmp_path / "t.h5md")
     smallbatch("import", "t.h5md", "-o", "p.h5", "--shape", 2)
-    for k in range(1, 7):  # of 5 frames
+    for k in range(1, 7):  # there are 5 frames, so one share is empty
         smallbatch("run", "p.h5", "-o", f"{k}.h5", "--shard", f"{k}/6")
     smallbatch("merge", *(f"{k}.h5" for k in range(1, 7)), "-o", "m.h5")
     with h5py.File(tmp_path / "m.h5") as file:
@@ -142,7 +142,7 @@ def test_steps_and_times_at_intervals_and_wrong_ones(smallbatch, tmp_path):
         write_mdanalysis(tmp_path / "t.h5md")
         with h5py.File(tmp_path / "t.h5md", "a") as file:
             group = file["particles/trajectory/position"]
-            del group["step"], group["time"], file["observables/charge/step"]  # otherwise charges would be of other steps
+            del group["step"], group["time"], file["observables/charge/step"]  # charges must not have other steps
             change(group)
         done = smallbatch("import", "t.h5md", "-o", "p.h5", "--shape", 2, "--overwrite")
         with h5py.File(tmp_path / "p.h5") as file:

@@ -275,7 +275,7 @@ def test_systems_that_have_changed_places_are_refused(smallbatch, tmp_path):
 
 
 def test_results_without_it_are_verified_as_before(smallbatch, tmp_path):
-    """Results of older versions have no problems_hash, and neither have merged files with such a share. `verify`
+    """Results of older versions have no problems_hash. A merged file has none if one of its shares has none. `verify`
     accepts both."""
     with open_problem_file(tmp_path / "p.h5") as file:
         add_solve(file, batch=20)

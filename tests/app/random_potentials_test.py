@@ -1,5 +1,5 @@
-"""Random small potential files. The results are judged with NumPy's long double. One file, because making files and
-judging them must agree.
+"""Random small potential files. The results are compared with sums in NumPy's long double. One file, because making
+files and judging them must agree.
 
 Requests, units, bounds and statuses follow io/FORMAT.md, docs/numerics.md and the headers of physics/. Nothing is taken
 from the program. A seed and a file's number determine the file, and every message names both. The number of files and
@@ -437,7 +437,8 @@ def judge_set(file, drawn, truths, asked, skip, where):
 # ---- tampering
 
 def tamper(rng, path, drawn, truths, asked):
-    """Changes one stored number by more than its bound, or one stored word. Returns its name."""
+    """Changes one stored number by more than its bound, or a stored unit, attribute or verdict. Returns what was
+    changed."""
     p = int(rng.integers(drawn["batch"]))
     truth, numbers = truths[p], truths[p]["targets"] > 0
     with results_to_change(path) as file:

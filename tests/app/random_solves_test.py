@@ -44,7 +44,7 @@ def gram(rng, n, u):
 
 
 def kernel(rng, n, u):
-    """A kernel matrix, which is singular to working precision about half of the time."""
+    """Returns a kernel matrix, which is singular to working precision about half of the time."""
     p = rng.uniform(0, 1, n)
     return np.exp(-((p[:, None] - p) / rng.uniform(0.05, 0.5)) ** 2 / 2) + rng.choice([0, 10 * u, 1e-3]) * np.eye(n)
 
@@ -561,7 +561,8 @@ def results_of(arrays, k, place):
 
 
 def is_easy(systems):
-    """Returns whether Gauss-Jordan, which is not backward stable, keeps the promises of the other methods."""
+    """Returns whether all systems are so well conditioned that Gauss-Jordan, which is not backward stable, keeps the
+    bounds of the other methods."""
     return all(s.n == 0 or s.input_status or (not s.exact.failed and s.exact.rcond > 1e-3) for s in systems)
 
 

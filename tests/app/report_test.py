@@ -211,7 +211,8 @@ def test_maps_thumbnails_and_the_surface_are_there(browser, report):
 
 
 def test_the_surface_turns_in_the_browser(browser, report, tmp_path):
-    """The frame's own page draws the surface with WebGL, and another side of it after a drag."""
+    """The page in the frame draws the surface with WebGL. After a drag with the mouse, the page shows another side of
+    the surface."""
     browser.open(report, 1280, "light")
     frame = browser.evaluate("document.querySelector('iframe').srcdoc")
     (tmp_path / "frame.html").write_text(frame, encoding="utf-8")

@@ -206,7 +206,7 @@ def test_with_nothing_to_resume_it_runs_and_with_all_of_it_there_it_says_so(smal
     resume(smallbatch, whole)
     before = os.stat(tmp_path / "r.h5")
     failed = sum(entry["count"] for one in whole[1] for entry in one["failed"])
-    for more, code in ((["--fail-on", "none"], 0), (["--fail-on", "disagreement"], 0), ([], 1)):  # the run's own code
+    for more, code in ((["--fail-on", "none"], 0), (["--fail-on", "disagreement"], 0), ([], 1)):  # the run's exit code
         done = smallbatch(*CALL, "--resume", *more, expect=code)
         assert "there is nothing to do" in done.stderr and json.loads(done.stdout)["was_complete"]
         assert summary(done.stdout) == whole[1]

@@ -335,7 +335,7 @@ def test_ranks_write_what_one_process_does(smallbatch, mpirun, tmp_path, one_lat
     expected, said = contents(tmp_path / "r.h5"), summary(one)
     for count in (1, 2, 3):
         done = mpirun(count, "run", "p.h5", "-o", f"{count}.h5", "--json", expect=1)
-        assert summary(done) == said  # one report
+        assert summary(done) == said  # only the first rank reports
         expect_same_contents(tmp_path / f"{count}.h5", expected)
         assert "DISAGREE" not in smallbatch("verify", "p.h5", f"{count}.h5", expect=1).stdout
         with h5py.File(tmp_path / f"{count}.h5") as file:

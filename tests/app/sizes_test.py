@@ -1,4 +1,4 @@
-"""Sets whose systems differ in size, through the command. h5py makes the files; numpy.linalg gives the truth."""
+"""Sets with systems of different sizes, through the command. h5py makes the files; numpy.linalg gives the truth."""
 
 import json
 

@@ -1,5 +1,5 @@
-"""Systems at the ends of the range of numbers and close to singular. Every backend and the referee agree about them, as
-a user runs them."""
+"""Systems at the ends of the range of numbers, and systems close to singular. The backends cpu and reference agree with
+the referee about them."""
 
 import h5py
 import numpy as np

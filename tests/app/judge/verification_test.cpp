@@ -1,5 +1,5 @@
 // Verification must find wrong answers of every kind at every place. One file, because verdicts, their counts and the
-// statistics that are judged with them are made together.
+// judged statistics are computed together.
 #include "app/judge/verification.hpp"
 #include "app/judge/outcome.hpp"
 
