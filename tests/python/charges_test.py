@@ -1,4 +1,4 @@
-"""potential, field and pair_energy against sums in long double."""
+"""Compares potential(), field() and pair_energy() with sums in long double."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""solve, inverse, log_determinant and factor against numpy.linalg and chosen solutions."""
+"""Compares solve(), inverse(), log_determinant() and factor() with numpy.linalg and with chosen solutions."""
 
 import threading
 import tracemalloc
