@@ -2,8 +2,8 @@
 
     check.py SITE INCLUDE
 
-SITE is the built site, INCLUDE the folder of installed headers. Symbols are read from the sources, without Doxygen. So a
-symbol that Doxygen or Breathe drops is found missing.
+SITE is the built site, INCLUDE the folder of installed headers. Symbols are read from the sources, without Doxygen. So
+a symbol that Doxygen or Breathe drops is found missing.
 """
 
 import importlib
@@ -111,7 +111,7 @@ def cpp_symbols(text):
 
 
 def read_scope(code, at, kind, prefix, found):
-    """Reads declarations from `at` to the end of their scope, and gives the place behind it."""
+    """Reads declarations from `at` to the end of their scope. Returns the position behind the scope."""
     is_public = kind != "class"
     begin = at
     while at < len(code):
@@ -160,7 +160,7 @@ def read_scope(code, at, kind, prefix, found):
 
 
 def closing(code, at):
-    """The place behind the bracket that closes the one at `at`."""
+    """Returns the position behind the bracket that closes the bracket at `at`."""
     depth = 0
     for place in range(at, len(code)):
         depth += (code[place] in "({") - (code[place] in ")}")
@@ -214,7 +214,7 @@ def missing_symbols(site, include):
     for kind, names in inventory.items():
         domain = kind.split(":")[0]
         if domain in known and kind not in ("std:label", "std:doc"):
-            known[domain] |= {re.sub(r"^@\d+\.", "", name) for name in names}  # of an enumeration without a name
+            known[domain] |= {re.sub(r"^@\d+\.", "", name) for name in names}  # the prefix of an unnamed enumeration
     wanted = {"c": c_symbols((include / "smallbatch.h").read_text()), "py": set(python_symbols()), "cpp": set(),
               "std": fortran_symbols((ROOT / "fortran" / "smallbatch.f90").read_text())}
     for header in sorted((include / "smallbatch").rglob("*")):

@@ -10,18 +10,18 @@ HEAD = """\
 
 
 def escaped(text):
-    """Text of the man page as reStructuredText."""
+    """Returns text of the man page as reStructuredText."""
     return re.sub(r"([*_|`<>\\])", r"\\\1", plain(text))
 
 
 def plain(text):
-    """Text of the man page without its fonts and escapes."""
+    """Returns text of the man page without its fonts and escapes."""
     text = re.sub(r"\\f[BIR]", "", text).replace("\\:", "").replace("\\&", "").replace("\\-", "-")
     return text.replace("\\(aq", "'").replace("\\e", "\\")
 
 
 def option(term):
-    """`-o, --output FILE` as the directive takes it: every name with its value."""
+    """Returns `-o, --output FILE` in the form of the directive `option`: every name with its value."""
     names = re.findall(r"(?<![\w-])--?[\w-]+", term)
     value = re.sub(r"^(?:--?[\w-]+,? ?)+", "", term) if " " in term else ""
     return ", ".join(f"{name} {value}".rstrip() for name in names)
@@ -55,7 +55,7 @@ def body(lines):
 
 
 def pages(program):
-    """{file name: text}: a page for each command, and one that lists them."""
+    """Returns {file name: text}: a page for each command, and a page that lists all commands."""
     def output(*arguments):
         return subprocess.run([program, *arguments], check=True, capture_output=True, text=True).stdout
 
@@ -106,7 +106,7 @@ Every command accepts these options in front of its name:
 
 
 def general_options(text):
-    """The options of the program itself, from its help: the man page has those of the commands."""
+    """Returns the options of the program itself. They are in its help, and not in the man page."""
     out = []
     options = text.split("Options:\n")[1].split("\n\n")[0]
     for names, words in re.findall(r"^  (-\S+(?: FILE)?)  +(\S.*)$", options, re.M):

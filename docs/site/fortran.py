@@ -12,7 +12,7 @@ from headers import outside_code
 
 
 class FortranObject(ObjectDescription):
-    """`{fortran} [subroutine|function|type] name(arguments)`. Further signatures of the name follow on lines of their own."""
+    """The directive `{fortran} [subroutine|function|type] name(arguments)`. Each line has one signature."""
 
     def handle_signature(self, sig, signode):
         kind, name, rest = re.fullmatch(r"((?:subroutine|function|type) )?(\w+)(.*)", sig).groups()
@@ -44,12 +44,12 @@ def setup(app):
 
 
 def unbroken(text):
-    """Without continued lines."""
+    """Returns the text with continued lines joined."""
     return re.sub(r"&\s*\n\s*&?", "", text)
 
 
 def documented(words):
-    """`!>` lines as Markdown."""
+    """Returns the text of `!>` lines as Markdown."""
     text = " ".join(re.findall(r"!>? ?(.*)", words))
     return outside_code(text)
 
@@ -75,7 +75,7 @@ def declarations(procedure, arguments):
 
 
 def pages(path):
-    """{file name: text}"""
+    """Returns {file name: text} for the page of the module at `path`."""
     text = path.read_text()
     intro = re.match(r"(?:!.*\n)*", text)[0]
     above, contained = text.split("\ncontains\n")

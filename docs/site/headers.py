@@ -16,18 +16,18 @@ def head(text):
         lines = [re.sub(r"^(/\*| \*) ?", "", line) for line in text[: text.index("*/")].split("\n")]
     else:
         lines = [re.sub(r"^// ?", "", line) for line in re.match(r"(?://.*\n)*", text)[0].split("\n")]
-    # Indented lines stay code. In the others nothing but a span between backticks is a mark.
+    # Indented lines stay code. In all other lines, only backticks are marks.
     return "\n".join(line if line.startswith("    ") else outside_code(line) for line in lines).strip() + "\n"
 
 
 def outside_code(line):
-    """Text as Markdown: nothing but a span between backticks is a mark."""
+    """Returns Markdown that shows the line as it is. Only backticks stay marks."""
     parts = line.split("`")
     return "`".join(part if i % 2 else re.sub(r"([\\*_<>\[\]|#])", r"\\\1", part) for i, part in enumerate(parts))
 
 
 def pages(include):
-    """{file name: text}"""
+    """Returns {file name: text} for the headers in the folder `include`."""
     made = {}
     rooms = []
     for room, words in ROOMS.items():

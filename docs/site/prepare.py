@@ -2,8 +2,8 @@
 
     prepare.py PROGRAM INCLUDE SOURCE
 
-PROGRAM is the built smallbatch, INCLUDE the folder of installed headers. SOURCE gets the layout of the repository. So links
-between documents lead where they lead in the repository. A link to a file of code becomes a download.
+PROGRAM is the built smallbatch, INCLUDE the folder of installed headers. SOURCE gets the layout of the repository, so
+that links between documents work. A link to a file of code becomes a download.
 """
 
 import re
@@ -50,7 +50,7 @@ README.md is the first page of the repository. [This](/index.md) is the first pa
 
 def link_inputs(source):
     """Puts data/ and examples/ beside the scripts that are run, as a reader has them in the repository's root."""
-    for made in (source / "tutorials").glob("*.rst"):  # of a script that is gone
+    for made in (source / "tutorials").glob("*.rst"):  # the script may have been deleted
         if made.stem != "index" and not (source / "docs" / "tutorials" / f"{made.stem}.py").exists():
             made.unlink()
     for path in [path for top in ("data", "examples") for path in (source / top).rglob("*") if path.is_file()]:

@@ -193,8 +193,9 @@ plt.show()
 # --------
 #
 # A surface needs a map in three dimensions. For many molecules or fine lattices a file is the right place, so we write
-# a problem file and run it. Each molecule gets its own box, at least 5 angstrom larger than the molecule on every side. The nitrogen atom of
-# ammonium lies on a lattice point, where V is infinite. The option ``--singular skip`` leaves its contribution out there.
+# a problem file and run it. Each molecule gets its own box, at least 5 angstrom larger than the molecule on every side.
+# The nitrogen atom of ammonium lies on a lattice point, where V is infinite. The option ``--singular skip`` leaves its
+# contribution out there.
 
 atomic_number = {"H": 1, "C": 6, "N": 7, "O": 8, "F": 9, "P": 15, "S": 16, "Cl": 17, "Br": 35}
 half = np.array([np.abs(x).max(axis=0) for x in turned]) + 5  # of each box, (molecule, 3)

@@ -91,8 +91,8 @@ sh("smallbatch run signals.h5 -o visibilities.h5 --overwrite")
 # -----------
 #
 # A visibility is the correlation of two antennas, ``V_ij = sum_t x_i(t) conj(x_j(t))``. The module ``smallbatch.plot``
-# draws the magnitude and the phase of all baselines (i, j). The phase turns with the frequency, and it turns faster the farther
-# the antennas are apart.
+# draws the magnitude and the phase of all baselines (i, j). The phase turns with the frequency, and it turns faster the
+# farther the antennas are apart.
 
 
 def show(figure):

@@ -2,21 +2,21 @@
 Kriging weights of 50,000 neighbourhoods
 ========================================
 
-Kriging estimates a field between stations that measure it. Each place has its own neighbourhood: the nearest stations. The weights of these
-stations solve a small symmetric positive definite system. A map of 50,000 places is therefore 50,000 systems, and
-``smallbatch.solve`` takes all of them in one call.
+Kriging estimates a field between stations that measure it. Each place has its own neighbourhood: the nearest stations.
+The weights of these stations solve a small symmetric positive definite system. A map of 50,000 places is therefore
+50,000 systems, and ``smallbatch.solve`` takes all of them in one call.
 
-This tutorial draws a random field, measures it at 40,000 stations, and estimates it at 50,000 places. In the end we check the
-estimates, and the errors that kriging predicts for them.
+This tutorial draws a random field, measures it at 40,000 stations, and estimates it at 50,000 places. In the end we
+check the estimates, and the errors that kriging predicts for them.
 """
 
 # %%
 # A field with a known covariance
 # -------------------------------
 #
-# The covariance of two places at distance d is Matern's with smoothness 3/2: ``(1 + s) exp(-s)``, ``s = sqrt(3) d / length``.
-# A sum of cosines with random directions has this covariance. A share of ``(1 + (length f)^2 / 3)^(-3/2)`` of the field's variance lies at
-# higher frequencies than f.
+# The covariance of two places at distance d is Matern's with smoothness 3/2: ``(1 + s) exp(-s)``, ``s = sqrt(3) d /
+# length``. A sum of cosines with random directions has this covariance. A share of ``(1 + (length f)^2 / 3)^(-3/2)`` of
+# the field's variance lies at higher frequencies than f.
 
 import time
 
@@ -47,8 +47,8 @@ def covariance(distance):
 # Stations and places
 # -------------------
 #
-# There is one station in each cell of a grid of 200 by 200 cells, at a random place in its cell. Each measures the field with some noise.
-# We want the field at a grid of 250 by 200 places.
+# There is one station in each cell of a grid of 200 by 200 cells, at a random place in its cell. Each measures the
+# field with some noise. We want the field at a grid of 250 by 200 places.
 
 cells = 200
 cell = np.stack(np.meshgrid(np.arange(cells), np.arange(cells), indexing="ij"), axis=-1).reshape(-1, 2)
@@ -74,9 +74,9 @@ to_place = np.take_along_axis(distance, nearest, axis=-1)
 # 50,000 systems
 # --------------
 #
-# The weights w of a neighbourhood minimise the variance of the error under the condition that they add up to 1. C holds the
-# covariances of the stations, and c those of the stations and the place. Then ``w = C^-1 c + m C^-1 1``, and m makes the sum 1.
-# So each system has two right-hand sides, c and a column of ones.
+# The weights w of a neighbourhood minimise the variance of the error under the condition that they add up to 1. C holds
+# the covariances of the stations, and c those of the stations and the place. Then ``w = C^-1 c + m C^-1 1``, and m
+# makes the sum 1. So each system has two right-hand sides, c and a column of ones.
 
 here = stations[neighbour].astype("float32")
 C = covariance(np.linalg.norm(here[:, :, None] - here[:, None], axis=-1))
@@ -92,8 +92,8 @@ print(result.describe())
 print(f"rcond from {result.rcond.min():.1e}, backward error up to {result.backward_error.max():.1e}")
 
 # %%
-# ``raise_for_status`` raises an exception if a system has no answer. ``numpy.linalg.solve`` gives the same numbers, apart from
-# rounding, and takes longer.
+# ``raise_for_status`` raises an exception if a system has no answer. ``numpy.linalg.solve`` gives the same numbers,
+# apart from rounding, and takes longer.
 
 x = result.raise_for_status().x
 begin = time.perf_counter()
@@ -144,5 +144,5 @@ plt.show()
 # Larger jobs
 # -----------
 #
-# Is the map too large for the memory? Then write ``C`` and ``b`` to a problem file, which ``smallbatch run`` reads block by block
-# (:doc:`/docs/how-to/own-files`).
+# Is the map too large for the memory? Then write ``C`` and ``b`` to a problem file, which ``smallbatch run`` reads
+# block by block (:doc:`/docs/how-to/own-files`).

@@ -2,16 +2,17 @@
 Maps of a set of molecules
 ==========================
 
-A set holds any number of molecules. This tutorial imports PQR files, evaluates the potential around all of them in one run, and draws the
-maps with Matplotlib.
+A set holds any number of molecules. This tutorial imports PQR files, evaluates the potential around all of them in one
+run, and draws the maps with Matplotlib.
 """
 
 # %%
 # From PQR files to a problem file
 # --------------------------------
 #
-# ``import`` reads the charges and puts them into one set. With ``--lattice each`` each molecule has its own box. The box is
-# 5 angstrom larger than the molecule on every side. The two files of ``data/`` are a cage of twenty water molecules, and a crystal of rock salt.
+# ``import`` reads the charges and puts them into one set. With ``--lattice each`` each molecule has its own box. The
+# box is 5 angstrom larger than the molecule on every side. The two files of ``data/`` are a cage of twenty water
+# molecules, and a crystal of rock salt.
 
 import shlex
 import subprocess
@@ -34,8 +35,8 @@ sh("smallbatch import data/water_cluster.pqr data/rock_salt.pqr --lattice each -
 # One run
 # -------
 #
-# ``run`` evaluates both maps and checks them: the referee repeats the sums in double precision. V is infinite where a charge lies exactly
-# on a lattice point. The option ``--singular skip`` leaves that charge out.
+# ``run`` evaluates both maps and checks them: the referee repeats the sums in double precision. V is infinite where a
+# charge lies exactly on a lattice point. The option ``--singular skip`` leaves that charge out.
 
 sh("smallbatch run molecules.h5 -o maps.h5 --singular skip --overwrite")
 
@@ -58,8 +59,8 @@ print("V", V.shape, V.dtype, names)
 # A slice of each
 # ---------------
 #
-# The plane of a slice is the middle of the lattice. Atoms within 1 angstrom of the plane are drawn on it. The colours end at 100 kT/e, so
-# that the space between the atoms shows its structure. A contour is drawn every 20 kT/e.
+# The plane of a slice is the middle of the lattice. Atoms within 1 angstrom of the plane are drawn on it. The colours
+# end at 100 kT/e, so that the space between the atoms shows its structure. A contour is drawn every 20 kT/e.
 
 most = 100
 figure, axes = plt.subplots(1, 2, figsize=(11, 4.8), layout="constrained")
@@ -84,8 +85,9 @@ plt.show()
 # A number to check
 # -----------------
 #
-# The potential of rock salt at a sodium ion, without the ion itself, is known. It is Madelung's constant, -1.747565, times e over
-# the distance of neighbours. This distance is 2.8201 angstrom. The lattice of 9 x 9 x 9 points below lies on the ions.
+# The potential of rock salt at a sodium ion, without the ion itself, is known. It is Madelung's constant, -1.747565,
+# times e over the distance of neighbours. This distance is 2.8201 angstrom. The lattice of 9 x 9 x 9 points below lies
+# on the ions.
 
 sh("smallbatch import data/rock_salt.pqr --shape 9,9,9 --spacing 2.8201 --origin -11.2804,-11.2804,-11.2804 --unit e/angstrom"
    " -o salt.h5 --overwrite")
@@ -96,5 +98,5 @@ with h5py.File("salt_map.h5") as results:
 print(f"Madelung's constant from the map: {-centre * 2.8201:.4f}")
 
 # %%
-# Next: one command draws a slice, ``smallbatch export maps.h5 --index 0 -o water.png``. Viewers of molecules show the maps in three
-# dimensions (:doc:`/docs/how-to/molecular-viewers`).
+# Next: one command draws a slice, ``smallbatch export maps.h5 --index 0 -o water.png``. Viewers of molecules show the
+# maps in three dimensions (:doc:`/docs/how-to/molecular-viewers`).
