@@ -449,8 +449,8 @@ def test_what_reads_for_long_heeds_a_signal_without_the_clock(smallbatch, tmp_pa
 
 
 def test_a_signal_that_comes_with_the_first_block_is_told_what_is_left_then(smallbatch, tmp_path, whole, killer):
-    """The signal comes while the journal's first record is written, before any block is finished. The message must
-    describe the files that are left at the end of the run."""
+    """The signal comes while the journal's first record is written: the first block is finished and not yet recorded.
+    The message must describe the files that are left at the end of the run."""
     done = subprocess.run([smallbatch.program, *CALL], cwd=tmp_path, capture_output=True, text=True, timeout=100,
                           env=dict(os.environ, LD_PRELOAD=str(killer), SIGNAL_AT_WRITE="--pivot-floor"))
     assert done.returncode == 128 + signal.SIGTERM, done.stderr
