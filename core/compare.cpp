@@ -11,7 +11,7 @@ namespace smallbatch {
 bool within(double error, double bound) { return std::isfinite(bound) && error <= bound; }
 
 double error_over_bound(double got, double expected, double bound) {
-  if (got == expected) return 0;  // also equal infinities; never a NaN
+  if (got == expected) return 0;  // equal infinities agree; a NaN equals no value
   if (!std::isfinite(got) || !std::isfinite(expected)) return infinity;
   if (!(bound > 0) || !std::isfinite(bound)) return infinity;
   return std::abs(got - expected) / bound;

@@ -66,7 +66,7 @@ class Team {
   [[nodiscard]] bool is_of_another_process() const { return process_ != ::getpid(); }
 
   /// Calls `work` on this thread and on up to `others` threads of the team, or on fewer if the system starts no more.
-  /// Returns when all these calls have ended. After the call on this thread has ended, no other thread begins one:
+  /// Returns when all these calls have ended. After the call on this thread has ended, no other thread begins a call:
   /// `work` returns only when no piece is left.
   void run(unsigned others, const std::function<void()>& work) {
     State& state = *state_;
@@ -92,7 +92,7 @@ class Team {
     std::mutex mutex;
     std::condition_variable begin, end;
     const std::function<void()>* work = nullptr;
-    unsigned places = 0, at_work = 0;  ///< places: threads that may still begin; at_work: threads that have begun
+    unsigned places = 0, at_work = 0;  ///< places: threads that may still begin; at_work: threads that call `work`
     bool is_over = false;
 
     void serve() {

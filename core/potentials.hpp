@@ -160,8 +160,8 @@ struct PotentialSummary {
   }
 };
 
-/// Output of an evaluation. On lattices, the potential is (count, plane_count, ny, nx). At points, it is (offset[count]
-/// - offset[0]) in the order of the points. The array `info` is (count).
+/// Output of an evaluation. On lattices, the potential is (count, plane_count, ny, nx). At points or charges, it has
+/// one value per target, in the order of the targets. The array `info` is (count).
 template <class T>
 struct PotentialResult {
   T* potential = nullptr;
@@ -179,7 +179,7 @@ struct PotentialResult {
 template <class T>
 struct PotentialBlock {
   TargetKind targets = TargetKind::lattice;  ///< where V is evaluated
-  LatticeShape shape;                        ///< of lattices
+  LatticeShape shape;                        ///< points per axis of each lattice
   std::int64_t first = 0, count = 0;
   std::int64_t first_plane = 0, plane_count = 0;
   std::vector<std::int64_t> offset, point_offset;                  ///< (count + 1) each; the first offset is 0
@@ -188,9 +188,9 @@ struct PotentialBlock {
   AlignedVector<T> potential, field;                               ///< field is empty if it is not wanted
   std::vector<std::int32_t> info;                                  ///< (count)
   std::vector<std::int8_t> group;                                  ///< groups of the charges, if an energy is wanted
-  bool wants_energy = false;                                       ///< also true for problems that have no charges
-  std::vector<PotentialSummary> summary;                           ///< one per plane of each lattice, or per problem
-  std::vector<double> energy;                                      ///< (count), if it is wanted
+  bool wants_energy = false;              ///< whether an energy is wanted, even if there are no charges
+  std::vector<PotentialSummary> summary;  ///< one per plane of each lattice, or per problem
+  std::vector<double> energy;             ///< (count), if it is wanted
 
   PotentialBlock() = default;
   /// Allocates the larger arrays in `memory`, which must outlive the block.

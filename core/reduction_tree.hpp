@@ -1,6 +1,6 @@
 // The tree of core/reductions.hpp. A leaf is leaf_values(n) consecutive values, arranged in rows of 4 KiB. Each column
-// is joined downwards. Then neighbouring columns are joined, (0 1) (2 3) ..., then their results, until one is left.
-// The results of the leaves are joined in the same way, in rows of leaves_per_row.
+// is joined downwards. Then neighbouring columns are joined, (0 1) (2 3) ..., then their results, until one state is
+// left. The results of the leaves are joined in the same way, in rows of leaves_per_row.
 //
 // Rows are wide so that host and device work in parallel. A row is a SIMD loop on the host, and one 16-byte load by
 // each of 256 threads on the device. Private to core/reductions.*, which are compiled without fusing multiplications

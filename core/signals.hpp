@@ -19,7 +19,7 @@ namespace smallbatch {
 /// The largest number of inputs that can be correlated. Each polarisation of an antenna is one input.
 inline constexpr std::int64_t max_inputs = 4096;
 
-/// One sample of one input, a complex number.
+/// Type of one sample of one input, a complex number.
 enum class SampleType {
   complex_float32,  ///< real, imaginary
   complex_int8,     ///< real, imaginary: int8 each

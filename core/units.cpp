@@ -76,7 +76,7 @@ std::string plain_word(std::string_view name) {
 }  // namespace
 
 std::optional<double> length_unit_in_angstrom(std::string_view name) {
-  if (name == "A" || name == "\xC3\x85" || name == "\xE2\x84\xAB") return 1;  // the letter, and the sign of the unit
+  if (name == "A" || name == "\xC3\x85" || name == "\xE2\x84\xAB") return 1;  // A with a ring; the angstrom sign
   if (name == "nm") return 10;
   if (name == "pm") return 0.01;
   if (name == "a0") return bohr_angstrom;

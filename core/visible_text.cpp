@@ -77,7 +77,7 @@ bool is_control(std::string_view character) {
   struct Range {
     unsigned first, last;
   };
-  // The last range are tags, which are invisible.
+  // The last range holds tag characters, which are invisible.
   constexpr std::array<Range, 9> controls{{{0, 0x1f},
                                            {0x7f, 0x9f},
                                            {0xad, 0xad},
