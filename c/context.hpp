@@ -44,7 +44,7 @@ class Context {
   explicit Context(const Backend& which) : backend(which) {}
 
   SpdSolver& solver(const SpdOptions& options);
-  SpdSolver& solver();  ///< the existing solver, with any options: they do not affect factors
+  SpdSolver& solver();  ///< for calls with factors: a solver with any options
   Potential& potential();
   PairEnergy& pair_energy();
   Correlator& correlator();

@@ -56,7 +56,7 @@ void check_systems_launch(cudaError_t status) {
 cudaStream_t stream_of(const Context& context) { return static_cast<cudaStream_t>(context.stream); }
 
 /// The solvers' arguments for a call's systems. Some arrays lie in the workspace: gathers_a, gathers_b and scatters_x
-/// say which arrays must be copied there or back.
+/// say which arrays must be copied to the workspace or back.
 template <class T>
 struct DeviceSystems {
   DeviceSystems(const SystemsCall<T>& call, void* workspace) {

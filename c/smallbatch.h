@@ -123,7 +123,7 @@ smallbatch_status smallbatch_set_threads(smallbatch_handle handle, int threads);
  *  until the next call with this handle fails, or for NULL the next call without a handle on this thread. */
 const char* smallbatch_last_error(smallbatch_handle handle);
 
-/* ---- types of numbers, and their places ---- */
+/* ---- types of numbers, memory and layouts ---- */
 
 /** The type of a call's numbers. */
 typedef enum smallbatch_type {
@@ -247,10 +247,10 @@ typedef enum smallbatch_method {
 /** Options of smallbatch_solve, smallbatch_invert and smallbatch_log_determinant. NULL instead of a pointer to them
  *  means all zeros. */
 typedef struct smallbatch_solve_options {
-  smallbatch_method method; /**< SMALLBATCH_AUTOMATIC is 0 */
+  smallbatch_method method; /**< 0: SMALLBATCH_AUTOMATIC */
   double pivot_floor; /**< f in [0, 1): pivots below f a_kk are raised. Use it for matrices that should be definite
-                           but are not to working precision. The answer is that of the nearby A + diag(e). 0: no
-                           pivot is raised */
+                           but are not to working precision. The answer is that of the nearby matrix A + diag(e),
+                           where e_k is added to raise pivot k. 0: no pivot is raised */
 } smallbatch_solve_options;
 
 /** Solves A x = b for all systems. */
@@ -413,9 +413,9 @@ void smallbatch_potential_options_init(smallbatch_potential_options* options);
 
 /** Summary of the potentials that are finite. */
 typedef struct smallbatch_potential_summary {
-  double lowest;  /**< the smallest; an infinity if there are none */
-  double highest; /**< the largest; minus an infinity if there are none */
-  double sum;     /**< of all */
+  double lowest;  /**< the smallest finite potential; infinity if there is none */
+  double highest; /**< the largest finite potential; minus infinity if there is none */
+  double sum;     /**< the sum of the finite potentials */
   int64_t values; /**< number of finite potentials */
 } smallbatch_potential_summary;
 
@@ -427,8 +427,8 @@ typedef struct smallbatch_potential_summary {
  *    there.
  *  - `-1`: a position, a charge, a width or a point is a NaN or infinite, or a width is negative.
  *  - `-2`: a number is beyond 1e15 (1e150 for SMALLBATCH_FLOAT64) angstrom or e, and there are targets.
- *  - `-3`: evaluated, but values leave the range of the type. They are infinities of their sign, and all other values
- *    are right. This status takes precedence over k.
+ *  - `-3`: evaluated, but values leave the range of the type. These values are infinities of their sign, and all
+ *    other values are right. This status takes precedence over k.
  *
  *  With -1 and -2 every value of the problem is NaN. smallbatch_describe_potential_info() returns a sentence for each
  *  status. */
@@ -472,7 +472,7 @@ typedef struct smallbatch_pair_energies {
   smallbatch_type precision; /**< in which each pair is computed; totals are in double precision */
   double* energy;            /**< (count), in the unit of V times e; always wanted */
   int32_t* info;             /**< (count), always wanted */
-  double* energy_per_charge; /**< (charge_count): half the energy of each charge's pairs; NULL: not wanted */
+  double* energy_per_charge; /**< (charge_count): half the sum of the energies of a charge's pairs; NULL: not wanted */
 } smallbatch_pair_energies;
 
 /** Sets every member: no results wanted yet. */
