@@ -179,10 +179,10 @@ class SpdSolver {
   /// Factors systems once, so that solve_factored() can solve with the factors many times. The members nrhs and b of
   /// `batch` are ignored, and so are all SpdOptions: the factors are those of A as given, without pivoting.
   ///
-  /// The status is what solve() says about A alone: -1, -2 or k > 0. It is -4 if a number of L is out of the range of
-  /// T, and -5 if a number of D is. That happens only with elements near the limits of T, or with diagonal elements of
-  /// very different size. A failed system has NaN for its factors and numbers. Throws Error as solve() does, and also
-  /// for a batch with sizes. The factors must not overlap A.
+  /// The status is what solve() says about A alone: -1, -2 or k > 0. It is -4 if a number of L overflows, and -5 if a
+  /// number of D underflows. That happens only with elements near the limits of T, or with diagonal elements of very
+  /// different size. A failed system has NaN for its factors and numbers. Throws Error as solve() does, and also for a
+  /// batch with sizes. The factors must not overlap A.
   virtual void factor(const SpdBatch<float>& batch, const SpdFactors<float>& factors) = 0;
   virtual void factor(const SpdBatch<double>& batch, const SpdFactors<double>& factors) = 0;
 

@@ -38,8 +38,8 @@ struct Judge {
   const Scaling<Work>& scaling;
   const Pivots<L>& pivots;
 
-  /// Returns the status after x was computed. A and b are searched for defects only if the elimination found a sign of
-  /// one.
+  /// Returns the status after x was computed. A and b are searched for defects only if loading, elimination or scaling
+  /// found a sign of one.
   Mask status() const {
     Mask info{};
     const auto fail = [&info](Mask where, std::int32_t reason) { info = (info == 0) & where ? Mask{} + reason : info; };
@@ -88,8 +88,8 @@ struct Judge {
   };
   MatrixNorm norm_of_matrix() const {
     const Vector factor = scaling.matrix_factor;
-    // If A needs no scaling, the norm that was summed while A was loaded is used. Its sums stay in range, and a power
-    // of two would not change their bits.
+    // If A needs no scaling, the norm that was summed while A was loaded is used. Its sums stay in range, so a factor
+    // that is a power of two would not change their mantissas.
     if (input.has_norm && !scaling.scaled && !any(input.differing)) return {factor, input.norm};
     if (scaling.scaled) return {factor, A::template norm_of_matrix<true>(work.n, work.a, factor)};
     return {factor, A::template norm_of_matrix<false>(work.n, work.a, factor)};

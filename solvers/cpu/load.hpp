@@ -159,8 +159,8 @@ struct Input {
       }
     }
   }
-  /// Loads A chunk by chunk, if rows are whole strips; a chunk may end one row and begin another. Returns the bits in
-  /// which the triangles differ. With `with_norm`, `norm` becomes ||A||_inf.
+  /// Loads A chunk by chunk, if n is a multiple of panel_rows. A chunk may end one row and begin another. Returns the
+  /// bits in which the triangles differ. With `with_norm`, `norm` becomes ||A||_inf.
   template <bool with_norm>
   static Mask load_chunks(const Work& work, const T* first_a, std::int64_t a_step, Vector& norm) {
     static_assert(panel_rows * panel_rows % Memory::chunk == 0);

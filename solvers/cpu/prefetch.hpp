@@ -22,7 +22,7 @@ class Prefetch {
         left_(systems) {
     const std::int64_t lines = systems * ((size_ + line - 1) / line);
     share_ = (lines + shares - 1) / shares * line;
-    if (step_ == size_) size_ *= systems, left_ = systems > 0;  // matrices without gaps are one run
+    if (step_ == size_) size_ *= systems, left_ = systems > 0;  // matrices without gaps are prefetched as one
     end_ = place_ + size_;
   }
   void operator()() {

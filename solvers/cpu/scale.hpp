@@ -1,5 +1,6 @@
-// Scaling of systems with numbers far from 1, by powers of two: D' A D' y = 2^t D' b, x = 2^-t D' y. Scaling is exact.
-// A result that stays in the range of T without scaling has the same bits with scaling.
+// Scaling of systems with numbers far from 1: D' A D' y = 2^t D' b, x = 2^-t D' y. D' is a diagonal matrix of powers of
+// two. Each right-hand side has its own t. Scaling is exact. A result that stays in the range of T without scaling has
+// the same bits with scaling.
 //
 // Compiled once per instruction set, so everything here has internal linkage (kernels_body.hpp says why).
 #pragma once
@@ -13,7 +14,7 @@
 namespace smallbatch {
 namespace {
 
-/// The scale of a group, and findings from scaling its x back.
+/// The scaling of a group, and the lanes in which x leaves the range of T when it is scaled back.
 template <class Work>
 struct Scaling {
   using T = typename Work::Scalar;

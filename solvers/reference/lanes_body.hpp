@@ -203,7 +203,7 @@ class SystemsInLanes {
   }
 
   /// Calls visit(j, diagonal) for the tiles of rows i, ... on and left of the diagonal. The argument `diagonal` is a
-  /// constant: the row of the tile with its first element on the diagonal. It is negative if there is none.
+  /// constant: the row of the tile in which the first column meets the diagonal. It is negative if there is none.
   template <class Visit>
   void for_tiles_of_rows(int i, const Visit& visit) {
     for (int j = 0; j < i; j += tile_columns) {
@@ -248,7 +248,7 @@ class SystemsInLanes {
     weights_.fill(Lanes::Zero());
     for (int i = 0; i < padded_; i += tile_rows)
       for_tiles_of_rows(i, [&](int j, auto diagonal) {
-        Tile<tile_columns> tile;  // of -L Z, as far as Z is known
+        Tile<tile_columns> tile;  // the part of -L Z that comes from known rows of Z
         for_tile<tile_columns>([&](auto r, auto c) {
           tile[r][c].setZero();
           if constexpr (diagonal < 0)
@@ -465,8 +465,8 @@ class SystemsInLanes {
   /// Returns whether all numbers are well within their ranges.
   [[nodiscard]] bool is_well_behaved(int lane) const {
     if (!is_well_scaled_[lane] || !std::isfinite(sum_(lane)) || !(asymmetry_(lane) <= n_ * u)) return false;
-    // Rounding to T changes an element by at most u times the element, or denorm_min / 2. This changes x* by less than
-    // 9 u ||x*||_1, so it has not underflowed.
+    // Rounding to T changes an element by at most u times the element, or denorm_min / 2. If ||x*||_1 > n least_norm,
+    // this changes x* by less than 9 u ||x*||_1, so x* has not underflowed.
     constexpr double least_norm = std::is_same_v<T, float> ? 0x1p-149 / (16 * u) : 0;
     return columns_ == 0 || (std::isfinite(answer_.sum(lane)) && answer_.least_norm(lane) >= n_ * smallest_x &&
                              answer_.norm(lane) <= largest_x && answer_.least_exact_norm(lane) > n_ * least_norm);

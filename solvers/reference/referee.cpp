@@ -29,7 +29,7 @@ std::int32_t range_status(const RefereeSystem<T>& system, const typename Referee
   if (info == info_result_underflowed && !system.may_underflow()) return 0;
   if (info != info_result_not_finite && rcond < n * u) return info;
   const auto loss = system.rounding_loss(solution);
-  const double error = 1 / rcond;  // error of the backend's x, which may be nearer to numbers of T or farther from them
+  const double error = 1 / rcond;  // the most by which the backend's x may differ from x*, in units of u
   if (info == info_result_underflowed)
     return std::min(loss.found + error, loss.most) > 0.5 * spd_underflow_loss ? info : 0;
   return loss.found - error > 2 * spd_underflow_loss ? info_result_underflowed : 0;

@@ -113,7 +113,7 @@ class RefereeSystem {
       largest = std::max(largest, largest_shift(i) / equilibrated_(i, i));
     return largest;
   }
-  /// Returns whether rounding decides which pivots are raised. Errors of shift may then be anything up to F.
+  /// Returns whether rounding decides which pivots are raised. The shifts then have no error bounds.
   [[nodiscard]] bool undecided() const { return undecided_; }
 
   /// Returns column c of the solution, refined with wide residuals.
@@ -230,8 +230,8 @@ class RefereeSystem {
     }
     return worst;
   }
-  /// Returns whether rounding may change some solution by at least half of what backends allow, whatever its errors
-  /// are. If the residual is small, ||x||_1 is at least about ||b||_1 / ||A + diag(e)||_1.
+  /// Returns whether rounding may change some solution by at least half of what backends allow, whatever the errors of
+  /// the solution are. If the residual is small, ||x||_1 is at least about ||b||_1 / ||A + diag(e)||_1.
   [[nodiscard]] bool may_underflow() const {
     constexpr double u = static_cast<double>(std::numeric_limits<T>::epsilon()) / 2;
     const double norm_a = norm1(matrix_) * (1 + largest_perturbation());
@@ -359,7 +359,7 @@ class RefereeSystem {
     return sum;
   }
 
-  /// Returns the smallest over the largest eigenvalue of the leading k x k block with its diagonal scaled to 1.
+  /// Returns the smallest divided by the largest eigenvalue of the leading k x k block with its diagonal scaled to 1.
   [[nodiscard]] double scaled_block_rcond(int k) const {
     Eigen::MatrixXd block = equilibrated_.topLeftCorner(k, k);
     if (!(block.diagonal().minCoeff() > 0)) return block.diagonal().minCoeff() < 0 ? -1 : 0;
