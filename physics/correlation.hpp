@@ -11,7 +11,7 @@
 //
 //     (min(w, 1024) + 32) 2^-23 sqrt(P_i P_j) + w 2^-124,    P_i = sum_t |x_i(t)|^2 where i is not flagged.
 //
-// Up to 1024 samples are summed in single precision, and such sums are added in double precision.
+// Up to 1024 samples are summed in single precision, and these sums are added in double precision.
 #pragma once
 
 #include <cstdint>
@@ -34,8 +34,8 @@ class Correlator {
   /// Correlates a batch. Without channels or without times, it only sets the info of the channels.
   ///
   /// Throws Error (bad_input) if the inputs are not within 1 to max_inputs, if `integrate` is below 1, or if an
-  /// integration has 2^31 samples. Throws as well if the type of the sums is neither sum_type() of the batch nor
-  /// complex_int64 in place of complex_int32.
+  /// integration has 2^31 samples or more. Throws as well if the type of the sums is neither sum_type() of the batch
+  /// nor complex_int64 in place of complex_int32.
   virtual void correlate(const SignalBatch& signal, const VisibilityBatch& sums) = 0;
 
   /// Names what runs, for provenance: "cuda:0 correlation", "cpu correlation avx2", "reference eigen".
@@ -45,7 +45,7 @@ class Correlator {
 };
 
 /// Computes the means of `count` sums as complex float32. Each sum is divided by its weight in double precision and
-/// rounded once. A mean is NaN if its weight is 0. `mean` may be the memory of the sums.
+/// rounded once. A mean is NaN if its weight is 0. `mean` may point to the memory of the sums.
 void means_of(SumType type, const void* sum, const std::int32_t* weight, std::int64_t count, float* mean);
 
 /// Makes the correlator of a backend. Throws as make_potential does.

@@ -1,5 +1,5 @@
-// Direct summation of potentials on the GPU. The plan calls it, and so do simulation codes with charges on the device.
-// This header needs no CUDA compiler.
+// Direct summation of potentials on the GPU. make_potential()'s object calls direct_sum(), and so do simulation codes
+// with charges on the device. This header needs no CUDA compiler.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -21,7 +21,8 @@ struct DirectSumSizes {
   double smallest_spacing = 0;
 };
 
-/// Bytes of device memory that summaries and energies need while they are computed; 0 if neither is wanted.
+/// Returns how many bytes of device memory direct_sum() needs as workspace, for summaries and energies; 0 if neither is
+/// wanted.
 template <class T>
 [[nodiscard, gnu::visibility("default")]] std::size_t direct_sum_workspace_bytes(const ChargeBatch& charges,
                                                                                  const TargetBatch& targets,
@@ -32,9 +33,9 @@ template <class T>
 /// and `result` is a device pointer. An energy needs charges.group. `workspace` points to direct_sum_workspace_bytes()
 /// bytes aligned to 256.
 ///
-/// The call is asynchronous on `stream` of the current device. It allocates nothing and never synchronises. One launch
-/// suffices for lattices and point charges without screening, summary and energy. It suffices only if the smallest
-/// spacing is known and the numbers are not extreme (info_values_out_of_range).
+/// The call is asynchronous on `stream` of the current device. It allocates nothing and never synchronises. For point
+/// charges on lattices without screening, summary and energy, it usually makes a single launch. This requires a known
+/// smallest spacing and numbers that are not extreme (info_values_out_of_range).
 ///
 /// Returns the status of the launches. It launches nothing and returns cudaErrorInvalidValue for
 /// - counts and sizes below 0;

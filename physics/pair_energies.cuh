@@ -1,5 +1,5 @@
-// Energies of pairs of charges on the GPU. The plan calls them, and so do simulation codes with charges on the device.
-// This header needs no CUDA compiler.
+// Energies of pairs of charges on the GPU. make_pair_energy()'s object calls pair_energies(), and so do simulation
+// codes with charges on the device. This header needs no CUDA compiler.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -12,8 +12,8 @@
 #pragma GCC visibility push(default)
 namespace smallbatch {
 
-/// Bytes of device memory that are needed while energies are computed. `charge_count` is the number of charges of all
-/// problems together.
+/// Returns how many bytes of device memory pair_energies() needs as workspace. `charge_count` is the number of charges
+/// of all problems together.
 [[nodiscard]] std::size_t pair_energies_workspace_bytes(std::int64_t problems, std::int64_t charge_count);
 
 /// Does what PairEnergy::evaluate does, in device memory. Every pointer in `charges` and `result` is a device pointer.

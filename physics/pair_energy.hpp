@@ -17,9 +17,9 @@
 //
 // over the same pairs. Double precision has 2^-50 and 2^-51 instead. The bound of a charge's energy is half of this sum
 // over the charge's pairs. Softening, screening, widths and a cut-off change the bound as they change V's bound in
-// potential.hpp, over the pairs with r_ij < 1.01 c. V's bound adds an amount for each charge. This bound adds for each
-// pair that amount times the magnitude of one of the two charges. These bounds have the same limits as those of
-// potential.hpp.
+// potential.hpp, over the pairs with r_ij < 1.01 c. Where V's bound adds an amount for each charge, this bound adds for
+// each pair the amount times |q_i|. (Without groups, it adds the amount times the mean of |q_i| and |q_j|.) The
+// exceptions and conditions of the bounds in potential.hpp hold here too.
 //
 // Without a softening, a pair of points nearer than singular_distance_of_points is singular. Its energy is an infinity
 // of the sign of f q_i q_j, or the pair is left out, as `singular` says. With infinities of both signs the energy is a
@@ -39,8 +39,8 @@ namespace smallbatch {
 
 /// Options of a call, for all its problems.
 struct PairEnergyOptions {
-  Singular singular = Singular::infinite;      ///< energy of a pair on one place
-  ScalarType precision = ScalarType::float32;  ///< of each pair; totals are in double precision
+  Singular singular = Singular::infinite;      ///< energy of a pair of charges at one position
+  ScalarType precision = ScalarType::float32;  ///< of each pair's energy; totals are in double precision
   double unit_factor = 1;                      ///< f, finite; 1 gives e^2/angstrom
   double softening = 0;                        ///< angstrom (is_softening)
   double cutoff = 0;                           ///< angstrom; 0: none

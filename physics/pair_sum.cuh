@@ -2,8 +2,8 @@
 // is physics/pair_sum.hpp on the GPU, with the same order of additions. It needs a CUDA compiler.
 //
 // A block computes one piece. A thread keeps four rows in registers, and all four use each column that it reads from
-// shared memory. A float atomic would add the pieces in a random order. Each piece's sum therefore has its own place,
-// and a second launch of one block adds them.
+// shared memory. Atomic additions would add the pieces in a random order. Each block therefore stores the sum of its
+// piece, and a second launch of one block adds these sums.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -1,11 +1,11 @@
 // Sums over all pairs of two arrays on the host: sum_i sum_j pair(a_i, b_j) for any function of two elements. On the
 // GPU, physics/pair_sum.cuh does the same. Host and GPU add in the same order, which depends only on the numbers of
-// elements. The bits are therefore the same in every run and for any number of threads. Host and GPU agree in all bits
-// if no addition is rounded.
+// elements. The bits are therefore the same in every run and for any number of threads. Compilers may fuse products and
+// additions in different ways. So host and GPU are sure to agree in all bits only if nothing is rounded.
 //
 // A piece has 512 rows and 1024 columns. Within a piece, 16 terms of a row are added in the type of the terms. These
-// sums are added in double precision, then the four rows of each of 128 threads, then the threads as a tree. The pieces
-// are added in the same way, by pair_sum_adders adders and a tree.
+// sums are added in double precision, then the four rows of each of 128 threads, then the threads as a tree. Piece k is
+// added to adder k modulo pair_sum_adders, and the adders are added as a tree.
 #pragma once
 
 #include <algorithm>

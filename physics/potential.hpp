@@ -2,7 +2,7 @@
 //
 //     V(p) = f sum_i q_i g(|p - s_i|),   E(p) = -grad V(p)
 //
-// Charges q are in units of e, and lengths in angstrom. The factor f leads from e/angstrom to the wanted unit
+// Charges q are in units of e, and lengths in angstrom. The factor f converts e/angstrom to the unit of V
 // (core/units.hpp), divided by the dielectric constant if there is one. E is in the unit of V per angstrom. Let eps be
 // the softening length and rho^2 = r^2 + eps^2. Then
 //
@@ -46,7 +46,7 @@ struct PotentialOptions {
   double screening_length = 0;  ///< l, angstrom (is_screening_length); 0: none
 };
 
-/// Form of g that a call asks for. A cut-off is a further factor.
+/// Form of g. A cut-off is a further factor.
 enum class InteractionKind { plain, screened, gaussian };
 constexpr InteractionKind interaction_kind(const ChargeBatch& charges, const PotentialOptions& options) {
   if (charges.width != nullptr) return InteractionKind::gaussian;
@@ -57,8 +57,8 @@ constexpr InteractionKind interaction_kind(const ChargeBatch& charges, const Pot
 /// thread at a time.
 ///
 /// Single precision (float). Coordinates are first shifted to an origin in double precision: the lattice's origin or
-/// the problem's first point. Short sums in single precision are added to totals that are compensated or longer.
-/// Targets near a charge are summed in double precision throughout.
+/// the problem's first point. Short sums in single precision are added to totals that are compensated or in double
+/// precision. Targets near a charge are summed in double precision throughout.
 ///
 /// Let L be the largest distance of a target or charge from the origin, and rho_i as above (r_i without softening). The
 /// bounds are
@@ -67,8 +67,8 @@ constexpr InteractionKind interaction_kind(const ChargeBatch& charges, const Pot
 ///     |E_k - E_exact,k|   <= f sum_i |q_i|/rho_i^2 (2^-20 + 2^-21 L/rho_i)     for each component k
 ///
 /// V_exact and E_exact are computed without rounding from f, eps, c and the coordinates as float64 numbers.
-/// - A softening doubles the first number in each bracket: if it is long, all rho_i are alike, and so are their
-///   roundings.
+/// - A softening doubles the first number in each bracket: if it is long, all rho_i are nearly equal, and their
+///   rounding errors add up.
 /// - A screening length or widths double the bounds.
 /// - A screening length also multiplies V's terms by (1 + x_i) exp(-x_i) and E's terms by (1 + x_i)^2 exp(-x_i), with
 ///   x_i = rho_i/l.
@@ -112,8 +112,8 @@ class Potential {
  public:
   virtual ~Potential() = default;
 
-  /// Evaluates V, and E if it is wanted, for all problems. count = 0 does nothing. A problem without charges is 0
-  /// everywhere.
+  /// Evaluates V, and E if result.field is not null, for all problems. count = 0 does nothing. Without charges, V and E
+  /// of a problem are 0.
   ///
   /// Throws Error (bad_input) for
   /// - a shape below 1, planes outside the lattice, or offsets that decrease;

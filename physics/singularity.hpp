@@ -1,5 +1,5 @@
-// When a charge counts as lying on a target, for every backend. At that target, `Singular` decides whether the
-// potential is an infinity or leaves the charge out.
+// Conditions, for every backend, under which a charge lies on a target. At such a target, `Singular` decides whether V
+// is an infinity, or the sum without this charge.
 #pragma once
 
 #pragma GCC visibility push(default)

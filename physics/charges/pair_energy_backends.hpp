@@ -1,4 +1,4 @@
-// The three implementations behind make_pair_energy. Each has its own file.
+// The three implementations of PairEnergy, for make_pair_energy().
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
-// The referee's energies of pairs, and its verdict about those of a block. It uses Eigen in double precision. It shares
-// only the constants of physics/pair_energy.hpp and physics/potential.hpp with the code that it judges.
+// The referee computes energies of pairs, and judges the energies in a block. It uses Eigen in double precision. It
+// shares only the constants of physics/pair_energy.hpp and physics/potential.hpp with the code that it judges.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace smallbatch {
 
-/// Numbers of the bounds in physics/pair_energy.hpp. In single precision they are those of V.
+/// Numbers in the bounds of physics/pair_energy.hpp. In single precision they equal the numbers in V's bound.
 inline constexpr PotentialBounds pair_energy_bounds_float = potential_bounds_float,
                                  pair_energy_bounds_double{2 * potential_bounds_double.of_terms,
                                                            2 * potential_bounds_double.of_distances};
@@ -24,7 +24,7 @@ struct ReferencePairEnergy {
   std::int32_t info = 0, or_else = 0;                    ///< two statuses if rounding decides between them; else equal
 };
 
-/// Computes the referee's answer. Any of the threads calls `pause` every few hundredths of a second; `pause` may throw.
+/// Computes the referee's answer. The threads call `pause` every few hundredths of a second; `pause` may throw.
 ReferencePairEnergy reference_pair_energy(const ChargeBatch& charges, std::int64_t problem,
                                           const PairEnergyOptions& options, bool with_energy_per_charge,
                                           unsigned threads = 1, const std::function<void()>& pause = {});

@@ -1,4 +1,4 @@
-// The three implementations behind make_potential. Each has its own file.
+// The three implementations of Potential, for make_potential().
 #pragma once
 
 #include <memory>

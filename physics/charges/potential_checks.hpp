@@ -15,9 +15,10 @@ namespace smallbatch {
 /// - widths with a softening or a screening length.
 void check_potential_call(const ChargeBatch& charges, const TargetBatch& targets, const PotentialOptions& options);
 
-/// Whether the options can be used. Like can_be_counted(), this check needs none of the batch's arrays.
+/// Whether the options can be used. The check reads no array of the batch, so these may be device arrays.
 bool are_usable(const ChargeBatch& charges, const PotentialOptions& options);
-/// Whether the lattices' shape and planes can be used, and whether the points of all problems can be counted.
+/// Whether the lattices' shape and planes can be used, and whether the number of points of all problems is
+/// representable.
 bool can_be_counted(std::int64_t problems, const LatticeBatch& lattice);
 
 /// Number of potentials that a call computes: one for each lattice point, point or charge of all problems.

@@ -1,5 +1,5 @@
-// The referee's potentials, fields and energies, and its verdict about those of a block. It uses Eigen in double
-// precision. It shares only the constants of physics/potential.hpp with the code that it judges.
+// The referee computes potentials, fields and interaction energies, and judges those of a block. It uses Eigen in
+// double precision. It shares only the constants of physics/potential.hpp with the code that it judges.
 #pragma once
 
 #include <array>
@@ -21,29 +21,30 @@ struct PotentialBounds {
 inline constexpr PotentialBounds potential_bounds_float{0x1p-22, 0x1p-23}, potential_bounds_double{0x1p-51, 0x1p-52};
 /// Factors of the bounds. `field_bound_factor` is E's bound over V's. With a softening, `softening_bound_factor`
 /// multiplies the constant part. With a cut-off, `cutoff_bound_factor` multiplies both parts. With a screening length
-/// or widths, `interaction_bound_factor` multiplies both parts. The bound's sums reach as far as
+/// or widths, `interaction_bound_factor` multiplies both parts. The bound's sums run over the charges within
 /// `bound_reach_in_cutoffs` cut-offs.
 inline constexpr double field_bound_factor = 4, softening_bound_factor = 2, cutoff_bound_factor = 2,
                         interaction_bound_factor = 2, bound_reach_in_cutoffs = 1.01;
-/// Least value of exp(-rho/l) in a bound.
+/// Least value of the screening factors (1 + x) exp(-x) and (1 + x)^2 exp(-x) in the bounds, with x = rho/l.
 constexpr double least_screening(ScalarType precision) {
   return precision == ScalarType::float32 ? 0x1p-100 : 0x1p-960;
 }
-/// Error that underflow may cause per screened charge, in e/angstrom for V and in e/angstrom^2 for E. If rho may be
-/// below 2^-200 angstrom, double precision counts charges in large units and loses more.
+/// Error that underflow may cause per screened charge, in e/angstrom for V and in e/angstrom^2 for E. It is larger if
+/// rho may be below 2^-200 angstrom. Charges are then counted in a large unit (per_large_unit), and larger terms
+/// underflow.
 constexpr double least_screened_term(ScalarType precision, double least_rho) {
   return precision == ScalarType::float32 ? 0x1p-110 : least_rho < 0x1p-200 ? 0x1p-480 : 0x1p-1000;
 }
 /// Bound of an interaction energy, relative to the sum of its terms' magnitudes.
 inline constexpr double energy_bound = 0x1p-44;
 
-/// The referee's answer at one target, with the bounds that a backend must keep there (Potential).
+/// The referee's answer at one target, with the bounds that a backend must keep (physics/potential.hpp).
 struct ReferencePotential {
   double potential = 0;  ///< in the unit of options.unit_factor, with the singularity policy applied
   double bound = 0;      ///< of the potential
   std::array<double, 3> field{};
   double field_bound = 0;  ///< of each component
-  bool singular = false;   ///< the policy made V an infinity and E a NaN
+  bool singular = false;   ///< whether the singularity policy made V an infinity and E a NaN
 };
 
 /// Status of a problem. The two numbers differ if rounding decides whether values leave their range.
@@ -53,8 +54,8 @@ struct ReferenceStatus {
 
 class ReferenceProblem;
 
-/// Referee of one problem. It is prepared once and then asked for any number of targets, also by several threads. It
-/// reads the points from the batch, so the batch must outlive it.
+/// Referee of one problem. The constructor prepares the problem. at() then evaluates any targets, also from several
+/// threads. It reads the points from the batch, so the batch must outlive the referee.
 ///
 /// The bounds are those of `precision`. Without `with_field` the field is neither computed nor counted in the status.
 /// If charges have widths and `target_width` is given, targets are Gaussian too. `target_width` then has a number for
@@ -68,18 +69,18 @@ class PotentialReferee {
   PotentialReferee(PotentialReferee&&) noexcept;
   PotentialReferee& operator=(PotentialReferee&&) noexcept;
 
-  /// The problem's status. At points and charges, the status assumes that all values are in range; only the values
-  /// themselves can tell.
+  /// The problem's status. At points and charges it is never info_values_out_of_range, which depends on the values.
   [[nodiscard]] ReferenceStatus status() const;
-  /// Evaluates the targets `points`. They are indices (z * ny + y) * nx + x into the whole lattice, or are counted from
-  /// the problem's first point. If the problem has no values, every potential and field is NaN.
+  /// Evaluates the targets `points`. These are indices (z * ny + y) * nx + x into the whole lattice, or indices counted
+  /// from the problem's first target. If the problem has no values, every potential and field is NaN.
   void at(std::span<const std::int64_t> points, std::span<ReferencePotential> out) const;
 
  private:
   std::unique_ptr<const ReferenceProblem> problem_;
 };
 
-/// Evaluates the targets `points` of one problem on `threads` threads. Returns the problem's status.
+/// Evaluates the targets `points` of one problem on `threads` threads, as PotentialReferee::at() does. Returns the
+/// problem's status.
 ReferenceStatus reference_potential(const ChargeBatch& charges, const TargetBatch& targets, std::int64_t problem,
                                     const PotentialOptions& options, ScalarType precision,
                                     std::span<const std::int64_t> points, std::span<ReferencePotential> out,
@@ -95,31 +96,34 @@ struct ReferenceEnergy {
 ReferenceEnergy reference_energy(const ChargeBatch& charges, std::int64_t problem, const PotentialOptions& options,
                                  const std::function<void()>& pause = {});
 
-/// Whether a number is beyond the range of its type. The number is known only within its bound, so it may be unclear.
+/// Whether a number is beyond the range of its type. `perhaps`: the limit of the range lies within the bound of the
+/// referee's number.
 enum class Beyond { no, perhaps, yes };
 
 /// Error over bound of V at a target of a block, and of E if the block has it. The number is at most 1 if V and E are
 /// right.
 /// - A problem that is not `answered` must have NaN everywhere.
-/// - A target with a singular V must have NaN as its field. A NaN is right nowhere else.
+/// - A target with a singular V must have NaN as its field. Any other NaN is wrong.
 /// - An infinity is right if the policy makes one. It is also right if the referee's number, within its bound, leaves
 ///   the range of the type with that sign.
 ///
-/// `beyond` becomes the larger of itself and what this target's values say.
+/// `beyond` is raised to the result for this target's values, if that is larger.
 template <class T>
 double potential_error_over_bound(const PotentialBlock<T>& block, std::int64_t target, bool answered,
                                   const ReferencePotential& reference, Beyond& beyond);
 
-/// Whether the stored values first .. last - 1 of a problem at points or charges are beyond their range. An infinite E
-/// is always beyond its range. The singularity policy may make V infinite at up to `singular` targets.
+/// Whether some of the stored values first .. last - 1 of a problem at points or charges are beyond their range. An
+/// infinite E is always beyond its range. The singularity policy may make V infinite at up to `singular` targets.
 template <class T>
 Beyond stored_beyond_range(const PotentialBlock<T>& block, std::int64_t first, std::int64_t last,
                            std::int64_t singular);
 
-/// Whether a status agrees with the referee's, for values that are beyond their range as `beyond` says.
+/// Whether a status agrees with the referee's status. `beyond` says whether some value of the problem is beyond its
+/// range.
 bool is_status(std::int32_t info, const ReferenceStatus& expected, Beyond beyond);
 
-/// Error over bound of a problem's interaction energy; `pause` as in reference_energy().
+/// Error over bound of a problem's interaction energy. `pause` is called every few hundredths of a second and may
+/// throw.
 template <class T>
 double energy_error_over_bound(const PotentialBlock<T>& block, const PotentialOptions& options, std::int64_t problem,
                                const std::function<void()>& pause = {});

@@ -9,17 +9,17 @@
 //
 // The higher orders are harmless while d/r is small. For r >= 2^8 u |s|, d/r is below 2^-6.99. (At the smallest such r,
 // |p| is at most |s| (1 + 2^8 u).) The higher orders are then 0.8 % of what the bound allows. The rest of the
-// arithmetic has errors of a few u, relative to q/r. So close to a charge, L/r is much larger than that.
+// arithmetic has errors of a few u, relative to q/r. Near the radius, the bound is much larger than these errors,
+// because L/r is large.
 //
 // Every charge therefore has a radius of 2^8 u |s|. Points within the radius are summed again in double precision. The
-// radius depends on the charge's own distance from the origin. One charge far away does not widen the radii of others.
-// A lattice point is that close only if it shares most leading digits with the charge. For a lattice of 256 points per
-// axis the radius is under 1 % of a spacing. It reaches a neighbouring point only if an axis has more than about 2^15
-// points.
+// radius depends on the charge's own distance from the origin. A charge far away does not widen the radii of other
+// charges. A lattice point is within the radius only if its coordinates share most leading digits with those of the
+// charge. For a lattice of 256 points per axis the radius is under 1 % of a spacing. It reaches a neighbouring point
+// only if an axis has more than about 2^15 points.
 //
-// Two more conditions widen the radius. It is at least twice the distance at which the singularity policy decides:
-// rounding in the search then cannot lose a point. It also covers the distances at which r*r would leave T's normal
-// numbers.
+// Two more conditions widen the radius. It is at least twice the singular distance, so that rounding in the search
+// cannot lose a point on a charge. It also covers the distances at which r*r would leave T's normal numbers.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@
 
 namespace smallbatch {
 
-/// Largest coordinate (angstrom, from the lattice's origin) and charge (e) that a sum in T takes. Squares and sums of
+/// Largest coordinate (angstrom, from the problem's origin) and charge (e) that a sum in T accepts. Squares and sums of
 /// smaller numbers do not overflow, and their reciprocal roots do not underflow.
 template <class T>
 inline constexpr double largest_input = sizeof(T) == 4 ? 1e15 : 1e150;
@@ -47,8 +47,8 @@ constexpr bool leaves_single_range(const PotentialOptions& options, bool with_fi
 }
 
 /// Distance from a charge within which a target is summed again in double precision. The charge lies at distance `norm`
-/// from the origin. A softening loses digits if its square is no normal float. Beside larger distances this loss does
-/// not matter.
+/// from the origin. The radius also covers softenings with a square that is not a normal float. At larger distances
+/// their rounding does not matter.
 template <class T>
 constexpr double near_radius(double norm, double singular_distance, bool with_field) {
   const double rounding = norm * (sizeof(T) == 4 ? 0x1p-16 : 0x1p-45);

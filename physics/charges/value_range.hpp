@@ -4,7 +4,7 @@
 //
 // In double precision a charge may be 1e150 e, and a softening may be as short as 2^-511 angstrom. Then q/rho^2 would
 // overflow and sums of such terms would be NaN. V and E must instead be finite, or infinities of their sign. In such
-// cases charges are summed in units of 2^540 e: no sum of 2^20 terms overflows then. Terms that underflow are below
+// cases charges are summed in units of 2^540 e, so that no sum of 2^20 terms overflows. Terms that underflow are below
 // 2^-482 e/angstrom or e/angstrom^2.
 #pragma once
 
@@ -68,8 +68,8 @@ struct LargestValues {
   }
 };
 
-/// Whether `count` charges anywhere could leave the range of T. The result is rarely true. If it is, each charge must
-/// be examined.
+/// Whether some value could leave the range of T, for any `count` charges at any positions. The result is rarely true.
+/// If it is, the caller must examine each charge.
 template <class T>
 constexpr bool may_leave_range(const PotentialOptions& options, bool with_field, std::int64_t count,
                                double singular_distance) {

@@ -1,4 +1,4 @@
-// The three implementations behind make_correlator. Each has its own file.
+// The three implementations of Correlator, for make_correlator().
 #pragma once
 
 #include <memory>

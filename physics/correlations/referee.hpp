@@ -1,5 +1,5 @@
-// The referee's visibilities, and its verdict about stored ones. It uses Eigen in double precision. It shares only the
-// numbers of physics/correlation.hpp with the code that it judges.
+// The referee computes visibilities, and judges stored visibilities. It uses Eigen in double precision. It shares only
+// the numbers of physics/correlation.hpp with the code that it judges.
 #pragma once
 
 #include <cstdint>
@@ -43,10 +43,10 @@ class CorrelationReferee {
   /// `integrate` is ignored.
   void add(const SignalBatch& signal, std::int64_t channel, std::int64_t first_time, std::int64_t times);
 
-  /// Adds the samples of another referee of the same baselines, for other times.
+  /// Adds the sums of another referee, which has the same baselines and other times.
   void merge(const CorrelationReferee& other);
 
-  /// Whether any input so far has a sample that is not flagged and is a NaN or an infinity.
+  /// Whether some sample that was added is not flagged and is a NaN or an infinity.
   [[nodiscard]] bool has_bad_sample() const;
 
   /// Returns the error over bound of each baseline to be judged. The number is infinite if the weight is wrong.
@@ -63,8 +63,8 @@ class CorrelationReferee {
 /// Whether any stored visibility with a weight above 0 is a NaN or an infinity.
 [[nodiscard]] bool are_beyond_range(const StoredVisibilities& stored, std::int64_t inputs);
 
-/// Returns the info of a channel. The arguments say what was found in any of its integrations (has_bad_sample(),
-/// are_beyond_range()).
+/// Returns the info of a channel. An argument is true if has_bad_sample() or are_beyond_range() is true for at least
+/// one of its integrations.
 [[nodiscard]] std::int32_t correlation_info(bool bad_sample, bool beyond_range);
 
 /// Returns a sentence with numbers that says when visibilities are right.

@@ -1,7 +1,7 @@
-// Skips charges that a cut-off makes ineffective at a few targets. Charges are first sorted along a Morton curve, so
-// that neighbours in space are neighbours in memory. Each partial sum (partial_sums.hpp) has a box around its charges.
-// A partial sum is skipped if its box lies beyond the cut-off from the box around the targets. A skipped sum would have
-// added exactly 0.
+// Skips charges that lie beyond the cut-off from all targets of a tile. Charges are first sorted along a Morton curve,
+// so that neighbours in space are neighbours in memory. Each partial sum (partial_sums.hpp) has a box around its
+// charges. A partial sum is skipped if this box is farther than the cut-off from the box around the targets. The terms
+// of a skipped sum are exactly 0.
 #pragma once
 
 #include <array>
@@ -10,13 +10,14 @@
 
 namespace smallbatch {
 
-/// Three coordinates of many places, as arrays.
+/// Coordinates of `count` points, one array per axis.
 struct Coordinates {
   std::int64_t count = 0;
   const double *x = nullptr, *y = nullptr, *z = nullptr;
 };
 
-/// Order of the places along a curve that visits one octant of their box after another. Equal places keep their order.
+/// Returns the indices of `places` in their order along a Morton curve, which visits one octant of their box after
+/// another. Equal places keep their order.
 std::vector<std::int64_t> spatial_order(const Coordinates& places);
 
 /// A box with edges along the axes.
@@ -24,7 +25,7 @@ struct Box {
   std::array<double, 3> low{}, high{};
 };
 
-/// The box around `count` places (at least one).
+/// Returns the box around `count` points; `count` is at least 1.
 template <class T>
 Box box_around(const T* x, const T* y, const T* z, std::int64_t count) {
   Box box{{x[0], y[0], z[0]}, {x[0], y[0], z[0]}};
@@ -37,17 +38,17 @@ Box box_around(const T* x, const T* y, const T* z, std::int64_t count) {
     }
   return box;
 }
-/// The box around two boxes.
+/// Returns the box around two boxes.
 Box box_around(const Box& a, const Box& b);
 
-/// The boxes of a problem's partial sums.
+/// The boxes around the charges of each partial sum of a problem.
 class CutoffGroups {
  public:
   CutoffGroups() = default;
   explicit CutoffGroups(const Coordinates& charges);
 
-  /// Writes to `out` the partial sums that may have a charge within `reach` of a target in the box `targets`, in
-  /// ascending order. Candidates are the sums in `from`, or all sums if `from` is null.
+  /// Writes to `out` the indices of partial sums that may have a charge within `reach` of a target in the box
+  /// `targets`, in ascending order. Candidates are the sums in `from`, or all sums if `from` is null.
   void within(double reach, const Box& targets, const std::vector<std::int32_t>* from,
               std::vector<std::int32_t>& out) const;
 

@@ -1,5 +1,5 @@
-// Action of a charge on a target, over vectors. Without a cut-off, a charge of 1 contributes value/m to V, and
-// slope/m^3 times the displacement to E:
+// Action of a charge on a target, over vectors. The symbols r, rho, l and w are those of physics/potential.hpp. Without
+// a cut-off, a charge of 1 contributes value/m to V, and slope/m^3 times the displacement to E:
 //
 //     screened, x = rho/l:             m = rho, value = exp(-x), slope = (1 + x) exp(-x)
 //
@@ -64,7 +64,7 @@ template <class Lanes, class T, class Vector>
 template <class T>
 inline constexpr T least_gaussian_length2 = 0.78125;
 
-/// Shares of Gaussian charges. `t2` is t^2 and may be an infinity.
+/// Returns value and slope of Gaussian charges. `t2` is t^2 and may be an infinity.
 template <class Lanes, class T, class Vector>
 [[gnu::always_inline]] inline ShareVectors<Vector> gaussian_vectors(Vector t2) {
   constexpr auto of_value = gaussian_series<T, 1>(), of_slope = gaussian_series<T, 3>();

@@ -10,10 +10,10 @@
 
 namespace smallbatch {
 
-/// Most targets per call.
+/// Maximum number of targets per call.
 inline constexpr int targets_per_call = 64;
 
-/// The sum that a call asks for.
+/// Options of a call.
 struct Interaction {
   double softening = 0;
   double cutoff = 0;  ///< 0: none
@@ -22,8 +22,8 @@ struct Interaction {
   double screening_length = 0;
 };
 
-/// The partial sums of charges (partial_sums.hpp) that a call adds up: the listed ones in this order, or all if `list`
-/// is null.
+/// Indices of the partial sums (partial_sums.hpp) that a call adds up, in this order. If `list` is null, the call adds
+/// all partial sums.
 struct ListedSums {
   const std::int32_t* list = nullptr;
   std::int64_t count = 0;
@@ -33,8 +33,8 @@ struct ListedSums {
 struct SingleCharges {
   std::int64_t count = 0;
   const float *x = nullptr, *y = nullptr, *z = nullptr, *q = nullptr;
-  /// One number per partial sum: a target is marked if its squared distance to one of the charges is smaller. Null: no
-  /// target is marked.
+  /// One number per partial sum. If rho^2 between a target and a charge of the sum is smaller than this number,
+  /// SingleSums::near marks the target. Null: no target is marked.
   const float* near_squared = nullptr;
   const float* spread = nullptr;  ///< twice the squared widths of Gaussian charges
 };
@@ -42,11 +42,11 @@ struct SingleCharges {
 struct SingleTargets {
   int count = 0;
   alignas(64) float x[targets_per_call], y[targets_per_call], z[targets_per_call];
-  /// Index of the charge that a target leaves out, because the target is that charge; -1: none. Used only if
-  /// near_squared is given, and only for charges first_own .. last_own.
+  /// If a target is a charge, the index of this charge, which the sum at the target leaves out; otherwise -1. If
+  /// SingleCharges::near_squared is null, all are -1.
   alignas(64) std::int32_t own[targets_per_call];
-  std::int64_t first_own = 0, last_own = -1;
-  alignas(64) float spread[targets_per_call];  ///< as in SingleCharges
+  std::int64_t first_own = 0, last_own = -1;   ///< smallest and largest index in `own`, without -1
+  alignas(64) float spread[targets_per_call];  ///< twice the squared widths, if targets are Gaussian
 };
 /// Results of a call in single precision.
 struct SingleSums {
@@ -61,15 +61,15 @@ struct DoubleCharges {
   std::int64_t count = 0;
   const double *x = nullptr, *y = nullptr, *z = nullptr, *x_low = nullptr, *y_low = nullptr, *z_low = nullptr;
   const double* q = nullptr;
-  const double* spread = nullptr;  ///< as in SingleCharges
+  const double* spread = nullptr;  ///< twice the squared widths of Gaussian charges
 };
 /// Targets of a call in double precision.
 struct DoubleTargets {
   int count = 0;
   alignas(64) double x[targets_per_call], y[targets_per_call], z[targets_per_call];
   alignas(64) double x_low[targets_per_call], y_low[targets_per_call], z_low[targets_per_call];
-  alignas(64) std::int64_t own[targets_per_call];  ///< as in SingleTargets; -1 unless leave_own_out
-  bool leave_own_out = false;
+  alignas(64) std::int64_t own[targets_per_call];  ///< as in SingleTargets; without leave_own_out, all are -1
+  bool leave_own_out = false;                      ///< whether the targets are charges
   alignas(64) double spread[targets_per_call];
 };
 

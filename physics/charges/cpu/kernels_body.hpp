@@ -1,7 +1,8 @@
 // The body of the CPU's inner loops, written once and compiled per instruction set. Only kernels_<set>.cpp includes it.
 // That file must include all other headers first, then set `#pragma GCC target`, then include this body.
 //
-// Let rho^2 = r^2 + eps^2 and w = 1 - min(r^2/c^2, 1). A charge contributes
+// Let r be the distance from a charge q at s to a target p, eps the softening and c the cut-off. Let rho^2 = r^2 +
+// eps^2 and w = 1 - min(r^2/c^2, 1). The charge contributes
 //
 //     V: q/rho w^2,   E: (p - s) q/rho w (w/rho^2 + 4/c^2)
 //
@@ -31,7 +32,7 @@ std::int64_t end_of(std::int64_t begin, std::int64_t length, std::int64_t most) 
   return most - begin < length ? most : begin + length;
 }
 
-/// Numbers of an interaction that a term needs.
+/// Constants of a call, in the precision of the terms.
 template <class T>
 struct Constants {
   T softening2, inverse_cutoff2, per_screening_length;  ///< eps^2, 1/c^2, 1/l
@@ -51,8 +52,8 @@ struct Constants {
 template <bool field>
 inline constexpr int values_of = field ? 4 : 1;
 
-/// Adds the contribution of a charge at displacement (dx, dy, dz) to sums[0 .. values). The charge q is one number for
-/// all lanes, or one for each. For Gaussian charges, `spread` is 2 w^2.
+/// Adds the contribution of a charge to `sums`. The vector (dx, dy, dz) is target - charge. The charge q is one number
+/// for all lanes, or one for each. For Gaussian charges, `spread` is 2 w^2 with w^2 summed over charge and target.
 template <class Lanes, InteractionKind kind, bool field, bool truncated, class Charge, class Vector, class T>
 [[gnu::always_inline]] inline void add_term(Vector (&sums)[values_of<field>], Charge q, Vector dx, Vector dy, Vector dz,
                                             Vector r2, Vector rho2, Vector spread, const Constants<T>& constants) {
@@ -103,7 +104,7 @@ template <class Lanes, InteractionKind kind, bool field, bool truncated, class C
   }
 }
 
-/// Several vectors of targets side by side.
+/// Several vectors of targets that one pass over the charges handles.
 template <class Lanes, bool field>
 struct SingleTile {
   using Float = typename Lanes::Float;
@@ -119,8 +120,9 @@ struct SingleTile {
 /// targets may be charges.
 enum class Lie { row, lattice, scattered };
 
-/// Adds one partial sum: charges begin .. end-1. `nearest` becomes the smallest rho^2. Lie::row gives the same bits as
-/// Lie::lattice, because the steps that targets of a row share have the same order of roundings.
+/// Adds one partial sum: charges begin .. end-1. For scattered targets, `nearest` becomes the smallest rho^2. Lie::row
+/// computes dy^2 + dz^2 once for all targets. It gives the same bits as Lie::lattice, because both round in the same
+/// order.
 template <class Lanes, InteractionKind kind, bool field, bool truncated, Lie lie, bool leave_own_out>
 [[gnu::always_inline]] inline void add_charges(
     const SingleCharges& charges, std::int64_t begin, std::int64_t end, const SingleTile<Lanes, field>& tile,
@@ -221,8 +223,8 @@ void sum_single_of(const SingleCharges& charges, const ListedSums& listed, const
   }
 }
 
-/// Sums in double precision. The targets of a row fill several vectors side by side. Their sums have the same bits as
-/// with Lie::lattice.
+/// Sums in double precision. With Lie::row, one pass over the charges handles several vectors of targets, and sums have
+/// the same bits as with Lie::lattice.
 template <class Lanes, InteractionKind kind, bool field, bool truncated, Lie lie>
 void sum_double_of(const DoubleCharges& charges, const ListedSums& listed, const DoubleTargets& targets,
                    const Interaction& interaction, double singular_distance, DoubleSums& sums) {
@@ -243,7 +245,7 @@ void sum_double_of(const DoubleCharges& charges, const ListedSums& listed, const
       x[v] = load<Double>(targets.x + first + v * width);
       x_low[v] = load<Double>(targets.x_low + first + v * width);
     }
-    // One number for a whole row, or one for each target.
+    // Returns the coordinate that a row's targets share, or a vector with the coordinates of the next targets.
     const auto across = [first](const double* of_targets) {
       if constexpr (lie == Lie::row)
         return of_targets[first];
@@ -327,12 +329,12 @@ Lie lie_of(const DoubleTargets& targets) {
   return Lie::row;
 }
 
-/// Selects the loop that a call asks for. Only loops for plain charges depend on the placement of targets. Screened and
-/// Gaussian terms cost so much that a loop for rows or lattices would save too little.
+/// Selects the loop of a call. Only loops for plain charges depend on the placement of targets. Screened and Gaussian
+/// terms cost so much that a loop for rows or lattices would save too little.
 template <class Lanes, InteractionKind kind, bool field, bool truncated>
 constexpr auto single_by_targets(Lie lie) {
   if constexpr (kind == InteractionKind::plain) {
-    if constexpr (!truncated && !field)  // other loops would not gain by rows
+    if constexpr (!truncated && !field)  // with a field or a cut-off, a loop for rows would not be faster
       if (lie == Lie::row) return sum_single_of<Lanes, kind, field, truncated, Lie::row>;
     if (lie != Lie::scattered) return sum_single_of<Lanes, kind, field, truncated, Lie::lattice>;
   }

@@ -1,9 +1,9 @@
-// The plan of pair energies for CPUs. With groups, U = sum_i q_i V(s_i) over the charges of group 1, with the potential
-// V of the charges of group 2. Without groups, U is half that sum over all charges, with the potential V of the other
-// charges.
+// The plan of pair energies for CPUs. With groups, U = sum_i q_i V(s_i) over the charges of group 1, where V is the
+// potential of the charges of group 2. Without groups, U = 1/2 sum_i q_i V(s_i) over all charges, where V at charge i
+// is the potential of all other charges.
 //
-// potential.cpp computes these potentials as those of an ordinary batch. It leaves out charges that lie on a target,
-// and reports problems in which this happened. There, shared_places() afterwards searches for the pairs on one place.
+// sum_potentials() computes V. It leaves out charges that lie on a target, and reports the problems with such charges.
+// In these problems, shared_places() then counts the pairs of charges at one position.
 #include "physics/charges/cpu/pair_energy.hpp"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ namespace smallbatch {
 
 namespace {
 
-/// Status of a problem's input, and the factor of its charges.
+/// Status of a problem's input, and the factor that scales its charges (pair_charge_scale).
 struct Inspected {
   std::int32_t info = 0;
   double scale = 1;
@@ -53,7 +53,8 @@ Inspected inspect(const ChargeBatch& charges, std::int64_t problem, const PairEn
   return {0, options.precision == ScalarType::float64 ? pair_charge_scale(strongest) : 1};
 }
 
-/// Gathered charges, for each problem that has energies.
+/// Copies of charges. Problem p has the charges offset[p] .. offset[p+1]-1, and none if its status is negative.
+/// `source` holds their indices in the batch.
 struct Gathered {
   std::vector<std::int64_t> offset{0}, source;
   std::vector<double> position, charge, width;
@@ -71,14 +72,16 @@ struct Gathered {
   [[nodiscard]] std::int64_t problems() const { return static_cast<std::int64_t>(offset.size()) - 1; }
 };
 
-/// Charges that form pairs: rows and columns of the sums over pairs.
+/// Charges that form pairs. With groups, a pair has one charge of `rows` and one of `columns`. Without groups, both
+/// charges are of `rows`.
 struct Sides {
   Gathered rows;     ///< group 1, or all charges
   Gathered columns;  ///< group 2; empty without groups
 };
 
 /// Gathers the charges of all problems. With groups, each side begins with a copy of the problem's first charge, with
-/// charge 0. Coordinates are therefore relative to that charge, whichever side holds the targets.
+/// charge 0. The first target is the origin of coordinates. So coordinates are relative to the problem's first charge,
+/// whichever side holds the targets.
 Sides gather(const ChargeBatch& charges, const std::vector<Inspected>& inspected) {
   Sides sides;
   for (std::int64_t p = 0; p < charges.count; ++p) {
@@ -99,13 +102,13 @@ Sides gather(const ChargeBatch& charges, const std::vector<Inspected>& inspected
   return sides;
 }
 
-/// Numbers of charges above and below 0 that share a row's place.
+/// Numbers of positive and of negative charges at the position of one row.
 struct Shared {
   std::int64_t above = 0, below = 0;
 };
 
-/// Counts for each row of a problem the columns on its place. If `own`, rows and columns are the same charges, and a
-/// row does not count itself. Columns are sorted by x, so each row looks only at columns with nearly its x.
+/// Counts for each row of a problem the columns at its position. If `own`, rows and columns are the same charges, and a
+/// row does not count itself. Columns are sorted by x, so each row is compared only with columns of nearly the same x.
 std::vector<Shared> shared_places(const Gathered& rows, const Gathered& columns, std::int64_t problem, bool own) {
   const auto p = static_cast<std::size_t>(problem);
   std::vector<std::pair<double, std::int64_t>> by_x;
@@ -131,14 +134,14 @@ std::vector<Shared> shared_places(const Gathered& rows, const Gathered& columns,
   return shared;
 }
 
-/// Numbers of pairs on one place, with a product above and below 0.
+/// Numbers of pairs with both charges at one position: `alike` with charges of one sign, `unlike` with opposite signs.
 struct SharedPairs {
   std::int64_t alike = 0, unlike = 0;
 };
 
-/// Applies the pairs on one place to an energy. The energy becomes an infinity with the sign of these pairs. If there
-/// are pairs of both signs, it becomes NaN. These pairs decide even if `energy` left the range of double precision with
-/// the other sign.
+/// Returns `energy` with the contribution of the pairs at one position, or `energy` if there are none. The contribution
+/// is an infinity with the sign of factor q_i q_j, and NaN if pairs of both signs occur. It replaces `energy`, which
+/// may be an infinity of the other sign.
 double with_shared(double energy, const SharedPairs& shared, double factor) {
   if (shared.alike > 0 || shared.unlike > 0) energy = 0;
   if (shared.alike > 0) energy += factor * infinity;
@@ -165,7 +168,7 @@ class PairSums {
       : options_(options), inspected_(inspected), threads_(threads), lanes_(lanes) {}
 
   /// Sums the pairs of `rows` and `columns`, or of `rows` alone if `one_set`. Stores the energies of the charges in
-  /// `rows` if they are wanted, and the energies of the problems if `whole`.
+  /// `rows` if result.energy_per_charge is not null, and the energies of the problems if `whole`.
   void sum(const Gathered& rows, const Gathered& columns, bool one_set, bool whole, const ChargeBatch& charges,
            const PairEnergyResult& result) const {
     PotentialOptions others = potential_options(options_);
@@ -213,7 +216,7 @@ class PairSums {
             options_.singular == Singular::skip ? half : with_shared(half, of_row, options_.unit_factor);
       }
       if (!whole) continue;
-      const double each = one_set ? 0.5 : 1;  // in one set, each pair has been met twice
+      const double each = one_set ? 0.5 : 1;  // in one set, the sum counts each pair twice
       const double energy = unscaled_energy(each * sum.value(), options_.unit_factor, problem.scale);
       const std::int64_t met_pairs = (pairs.alike + pairs.unlike) / (one_set ? 2 : 1);
       if (std::isinf(energy)) result.info[p] = info_values_out_of_range;

@@ -1,4 +1,4 @@
-// Energies of pairs on the CPU, for the plans of pair energies and of potentials.
+// Energies of pairs on the CPU. CpuPairEnergy and CpuPotential call this function.
 #pragma once
 
 #include "physics/charges/cpu/kernels.hpp"
@@ -6,7 +6,7 @@
 
 namespace smallbatch {
 
-/// Does what PairEnergy::evaluate does, for a call that has been checked.
+/// Implements PairEnergy::evaluate. The caller has checked the arguments (check_potential_call).
 void sum_pair_energies(const ChargeBatch& charges, const PairEnergyOptions& options, const PairEnergyResult& result,
                        unsigned threads, const DirectSumKernels& lanes);
 

@@ -35,8 +35,8 @@ class Pieces {
   std::vector<std::int64_t> length_, first_piece_{0};
 };
 
-/// Tiles of one problem's targets: consecutive targets, or bricks of a lattice. Bricks keep targets close together,
-/// which pays off with a cut-off.
+/// Tiles of one problem's targets: consecutive targets, or bricks of a lattice. The targets of a brick are close
+/// together, so with a cut-off more charges can be skipped.
 class TargetTiles {
  public:
   TargetTiles(const CpuTargets& targets, bool bricks) : targets_(targets), bricks_(bricks && targets.on_lattice()) {
@@ -57,8 +57,8 @@ class TargetTiles {
     return (targets_.count() + targets_per_call - 1) / targets_per_call;
   }
 
-  /// Writes the indices of a tile's targets to `index` and returns their number. An `order` that is not empty gives the
-  /// order of targets that are no lattice.
+  /// Writes the indices of a tile's targets to `index` and returns their number. Points and charges are taken in the
+  /// order of `order`, or as given if `order` is empty.
   int list(std::int64_t tile, const std::vector<std::int64_t>& order, std::int64_t (&index)[targets_per_call]) const {
     int count = 0;
     if (!bricks_) {

@@ -1,14 +1,14 @@
 // The plan of potentials for CPUs. Problems are prepared in parallel (problem.hpp). Then pieces of their targets are
 // summed in parallel (pieces.hpp). SIMD lanes hold targets (kernels.hpp).
 //
-// In double precision every target goes through sum_double. It uses exact displacements and separates charges on the
-// target from the others. In single precision every target goes through sum_single, and those near a charge go through
-// sum_double afterwards. On lattices, prepare_cpu_problem() lists the targets near a charge (summed_in_double.hpp). At
-// points and charges, sum_single marks them.
+// In double precision sum_double sums every target. It uses exact displacements and separates charges on the target
+// from the others. In single precision sum_single sums every target, and sum_double then sums the targets near a charge
+// again. On lattices, prepare_cpu_problem() lists the targets near a charge (summed_in_double.hpp). At points and
+// charges, sum_single marks them.
 //
-// Which targets are near depends only on the problem, and the arithmetic of a lane does not depend on its neighbours.
-// The bits therefore do not depend on the batch, the planes or the number of threads. They do not depend on the partial
-// sums that a cut-off leaves out either: these would have added 0.
+// Whether a target is near a charge depends only on the problem, and the arithmetic of a lane does not depend on other
+// lanes. The bits of a value therefore depend neither on the batch, nor on the planes that a call evaluates, nor on the
+// number of threads. Partial sums that a cut-off skips would add exactly 0.
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -37,7 +37,7 @@ namespace {
 
 constexpr std::int64_t tiles_per_piece = 16;
 
-/// Findings at one problem's points or charges, from all threads.
+/// Findings of all threads at the points or charges of one problem.
 struct Seen {
   std::atomic<std::int32_t> on_charges = 0;  ///< number of targets on charges
   std::atomic<bool> out_of_range = false;    ///< some value leaves the range of its type
@@ -48,7 +48,7 @@ template <class T>
 struct Values {
   T* potential;
   T* field;    ///< null: not wanted
-  Seen* seen;  ///< null for lattices, where the charges decide the status
+  Seen* seen;  ///< null for lattices: prepare_cpu_problem() has set their status
 
   /// Stores the values of a target. Returns whether one of them became an infinity.
   bool set(std::int64_t index, double v, double ex, double ey, double ez) const {
@@ -63,7 +63,7 @@ struct Values {
 };
 
 Interaction interaction_of(InteractionKind kind, const PotentialOptions& options, bool field) {
-  // A cut-off with a square that would underflow is replaced by the smallest cut-off with a square that does not.
+  // 2^-500 replaces a smaller cut-off, because the square of that could underflow.
   return {options.softening, options.cutoff > 0 ? std::max(options.cutoff, 0x1p-500) : 0, field, kind,
           options.screening_length};
 }
@@ -77,11 +77,12 @@ struct Summation {
   Interaction interaction;
   double singular_distance;
 
-  /// Lists the partial sums that reach the targets in a box; all sums if there is no cut-off.
+  /// Lists the partial sums that may have charges within the cut-off of targets in `box`. Candidates are the sums in
+  /// `from`, or all sums if `from` is null. Without a cut-off, the result stands for all sums.
   ListedSums reaching(const Box& box, const std::vector<std::int32_t>* from, std::vector<std::int32_t>& list) const {
     if (interaction.cutoff == 0) return {};
     problem.groups.within(problem.reach, box, from, list);
-    list.reserve(1);  // an empty list still needs a pointer that is not null
+    list.reserve(1);  // a null pointer would stand for all sums, even if the list is empty
     return {list.data(), static_cast<std::int64_t>(list.size())};
   }
 
@@ -89,7 +90,7 @@ struct Summation {
     return targets.are_charges() ? problem.own[static_cast<std::size_t>(index)] : -1;
   }
 
-  /// Sums the targets index[0] .. index[count - 1] in double precision. There are at most targets_per_call.
+  /// Sums the targets index[0] .. index[count - 1] in double precision; `count` is at most targets_per_call.
   template <class T>
   void sum_in_double(const std::int64_t* index, int count, const Values<T>& values,
                      std::vector<std::int32_t>& list) const {
@@ -153,8 +154,8 @@ struct Summation {
     }
   }
 
-  /// Adds to `near` those of the targets index[0] .. index[count - 1] that are near a charge. On lattices
-  /// problem.near_points lists them; elsewhere sums.near marks them.
+  /// Adds to `near` each target of index[0] .. index[count - 1] that is near a charge. On lattices, problem.near_points
+  /// lists these targets; at points and charges, sums.near marks them.
   void find_near(const SingleSums& sums, const std::int64_t* index, int count, std::vector<std::int64_t>& near) const {
     if (!targets.on_lattice()) {
       for (int i = 0; i < count; ++i)
@@ -168,7 +169,7 @@ struct Summation {
       if (std::binary_search(begin, end, index[i])) near.push_back(index[i]);
   }
 
-  /// Sums the tiles first .. last-1, at most tiles_per_piece.
+  /// Sums the tiles first .. last-1, at most tiles_per_piece tiles.
   template <class T>
   void sum_tiles(const TargetTiles& tiles, std::int64_t first, std::int64_t last, const Values<T>& values) const {
     if (problem.all_in_double) return sum_tiles_in_double(tiles, first, last, values);

@@ -1,4 +1,4 @@
-// Sums at the targets of a batch on the CPU, for the plans of potentials and of pair energies.
+// Sums at the targets of a batch on the CPU. The pair energies of the CPU call this function.
 #pragma once
 
 #include "physics/charges/cpu/kernels.hpp"
@@ -6,9 +6,9 @@
 
 namespace smallbatch {
 
-/// Computes V, E and info as Potential::evaluate does, for a call that has been checked. Terms have `precision`,
-/// independent of the stored type. If charges have widths and `target_width` is given, targets are Gaussian too.
-/// `target_width` then has one number per target of the batch.
+/// Computes V, E and info as Potential::evaluate does. The caller has checked the arguments. Terms have `precision`;
+/// the results are stored as double in either case. If charges have widths and `target_width` is given, targets are
+/// Gaussian too. `target_width` then has one number per target of the batch.
 void sum_potentials(const ChargeBatch& charges, const TargetBatch& targets, const PotentialOptions& options,
                     ScalarType precision, const PotentialResult<double>& result, unsigned threads,
                     const DirectSumKernels& lanes, const double* target_width = nullptr);

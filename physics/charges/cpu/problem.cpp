@@ -57,8 +57,8 @@ double nearest_point2(const CpuTargets& targets, const Exact (&s)[3]) {
   return r2;
 }
 
-/// Adds to `points` the indices of the lattice points closer than `radius` to s. Indices count from the first plane
-/// asked for.
+/// Adds to `points` the indices of the lattice points that may be closer than `radius` to s. Indices count from the
+/// first point of plane lattice.first_plane.
 void add_near_points(const CpuTargets& targets, const Exact (&s)[3], double radius, std::vector<std::int64_t>& points) {
   const LatticeBatch& lattice = targets.lattice();
   LatticeIndices range[3];

@@ -1,4 +1,4 @@
-// One problem for the CPU's plan. It has the charges that are not zero, relative to the origin, and the targets.
+// One problem as the CPU sums it: the charges that are not zero, relative to the origin, and the targets.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ namespace smallbatch {
 /// Twice the squared width of a charge; 0 for a point.
 inline double spread_of(double width) { return width < least_width ? 0 : 2 * width * width; }
 
-/// Targets of one problem. `index` counts lattice points from the first plane asked for, and other targets from the
-/// problem's first.
+/// Targets of one problem. On lattices, an `index` counts from the first point of plane lattice().first_plane. At
+/// points and charges, it counts from the problem's first target.
 class CpuTargets {
  public:
   /// `target_width` covers all targets of the batch; it is null if targets have no width.
@@ -26,7 +26,7 @@ class CpuTargets {
   [[nodiscard]] std::int64_t count() const { return count_; }
   [[nodiscard]] bool on_lattice() const { return kind_ == TargetKind::lattice; }
   [[nodiscard]] bool are_charges() const { return kind_ == TargetKind::charges; }
-  /// Whether there is a target. Without one, coordinates have no origin.
+  /// Whether coordinates have an origin. They have none if the problem has no target.
   [[nodiscard]] bool has_origin() const { return origin_ != nullptr; }
   [[nodiscard]] const double* origin() const { return origin_; }
   [[nodiscard]] const double* spacing() const { return spacing_; }
@@ -36,7 +36,7 @@ class CpuTargets {
     return axis == 0 ? lattice_->shape.nx : axis == 1 ? lattice_->shape.ny : lattice_->shape.nz;
   }
   [[nodiscard]] double smallest_spacing() const;  ///< only for lattices
-  /// Distance within which a charge lies on a target; 0 if nothing is singular.
+  /// Distance within which a charge lies on a target; 0 with a softening.
   [[nodiscard]] double singular_distance(const PotentialOptions& options) const;
   /// Twice the squared width of a target.
   [[nodiscard]] double spread(std::int64_t index) const { return widths_ == nullptr ? 0 : spread_of(widths_[index]); }
@@ -52,14 +52,14 @@ class CpuTargets {
 
 /// Charges and status of one problem, prepared for sums.
 struct CpuProblem {
-  std::int32_t info = 0;                  ///< status; at points and charges it is 0 or negative, by the input alone
+  std::int32_t info = 0;                  ///< status; at points and charges that of the input alone, 0 or negative
   bool all_in_double = false;             ///< single precision cannot hold this problem's terms
   double scale = 1;                       ///< factor of the charges in `exact`, a power of two (charge_scale)
   AlignedVector<float> single[5];         ///< x, y, z, q, spreads of Gaussian charges; single precision only
-  std::vector<float> near_squared;        ///< one number per partial sum (SingleCharges); not on lattices
+  std::vector<float> near_squared;        ///< SingleCharges::near_squared; empty for lattices
   AlignedVector<double> exact[8];         ///< x, y, z, their low parts, q, spreads; empty if not needed
   std::vector<std::int64_t> near_points;  ///< indices of lattice points near a charge, ascending; single precision only
-  std::vector<std::int64_t> order;        ///< order of targets that are no lattice; empty: as given
+  std::vector<std::int64_t> order;        ///< order of points or charges as targets, with a cut-off; else empty
   std::vector<std::int32_t> own;  ///< for each target that is a charge: its index in `exact`, or -1 if it is zero
   CutoffGroups groups;            ///< only with a cut-off
   double reach = 0;               ///< charges farther than this from a target add exactly 0, with any rounding

@@ -21,7 +21,7 @@ void store(T* to, Vector v) {
   __builtin_memcpy(to, &v, sizeof(v));
 }
 
-/// Returns a b + c. A number stands for a vector of equal numbers.
+/// Returns a b + c. A scalar argument stands for a vector of equal numbers.
 template <class Lanes, class A, class B, class C>
 [[gnu::always_inline]] inline auto multiply_add(A a, B b, C c) {
   using Sum = decltype(a * b + c);

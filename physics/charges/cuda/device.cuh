@@ -1,5 +1,5 @@
 // Functions that the kernels of direct summation share: coordinates, one pair, totals, and the sum of one target in
-// double precision. Private to physics/*.cu.
+// double precision. Private to physics/charges/cuda/.
 #pragma once
 
 #include "core/two_difference.hpp"
@@ -18,7 +18,8 @@ inline constexpr int warp_lanes = 32;
 inline constexpr unsigned whole_warp = 0xffffffffU;
 
 /// Number of terms that are added in T before their sum is added to a total. Each addition loses up to u of the sum,
-/// and the bound leaves 4 u for all errors. If one charge outweighs the rest, 32 terms would be too many.
+/// and the error bound (physics/potential.hpp) leaves 4 u for all errors. If one charge outweighs the rest, 32 terms
+/// would be too many.
 inline constexpr int charges_per_sum = 16;
 
 /// Faults of a problem's input. If both occur, not_finite is reported.
@@ -27,7 +28,7 @@ __device__ inline std::int32_t info_of_faults(unsigned faults) {
   return (faults & not_finite) != 0 ? info_charges_not_finite : info_charges_out_of_range;
 }
 
-/// Coordinate of a charge of zero that fills up a sum. No target is there, so 1/r is finite.
+/// Coordinate of a padding charge, which has q = 0. No target is there, so 1/r is finite.
 template <class T>
 inline constexpr T far_from_all = static_cast<T>(-4 * largest_input<T>);
 
@@ -131,10 +132,10 @@ struct Total {
 
 /// Sums at one target in double precision.
 struct TargetSums {
-  Total others;          // q g, charges off the target
-  double field[3]{};     // field of the same charges
-  double net = 0;        // q, charges on the target
-  double magnitude = 0;  // |q|, charges on the target
+  Total others;          // sum q g over charges off the target
+  double field[3]{};     // E of the same charges
+  double net = 0;        // sum q over charges on the target
+  double magnitude = 0;  // sum |q| over these charges
   __device__ void add(const TargetSums& more) {
     others.add(more.others.value());
 #pragma unroll
@@ -151,8 +152,8 @@ struct TargetSums {
       magnitude += fabs(q);
       return;
     }
-    // Every multiplication beside an addition is explicit. Each kernel with this function therefore computes the same
-    // terms.
+    // Every multiplication next to an addition is a call of fma() or multiply(), which leaves no choice to the
+    // compiler. All kernels therefore compute terms with the same bits.
     const double per_rho = rsqrt(fma(options.softening, options.softening, r2));
     double g = per_rho, slope = per_rho * per_rho * per_rho;
     if (options.cutoff > 0) {

@@ -8,7 +8,7 @@ namespace smallbatch {
 
 namespace {
 
-/// The values of each summary: those of a lattice plane, or of a problem.
+/// Returns which values each summary covers: the values of a lattice plane, or of a problem.
 SummaryRows summary_rows(const ChargeBatch& charges, const TargetBatch& targets, const DirectSumSizes& sizes) {
   if (targets.kind == TargetKind::points) return {charges.count, sizes.points, 0, targets.points.offset};
   if (targets.kind == TargetKind::charges) return {charges.count, sizes.charges, 0, charges.offset};

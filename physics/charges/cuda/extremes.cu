@@ -1,7 +1,7 @@
-// Kernels for problems with extreme numbers. They decide whether values leave the range of their type. They also sum
-// again, within the range of double, the values that the inner loops cannot handle. The inner loops ignore both cases
-// to save registers. These kernels run after them, unless options, number of charges and smallest spacing exclude both
-// cases (value_range.hpp). They are rarely launched.
+// Kernels for problems with extreme numbers. They find values that leave the range of their type. They also sum values
+// again if intermediate results of the inner loops may leave the range of double. The inner loops test for neither, to
+// save registers. These kernels run after them, and only if the options, the number of charges and the smallest spacing
+// permit extreme numbers (value_range.hpp). This is rare.
 #include <algorithm>
 
 #include "physics/charges/cuda/device.cuh"
@@ -21,8 +21,8 @@ __host__ __device__ double least_length_of(const ChargeBatch& charges, double si
 
 constexpr int judging_threads = 256, again_threads = 256, warps_per_block = again_threads / warp_lanes;
 
-/// Decides by the charges whether values on lattices leave their range. A block handles one problem. Every sum has a
-/// fixed order.
+/// Sets info_values_out_of_range for lattices where V or E leaves its range. Sums over the charges decide
+/// (LargestValues). A block handles one problem. Every sum has a fixed order.
 template <class T>
 __global__ void __launch_bounds__(judging_threads)
     judge_kernel(ChargeBatch charges, LatticeBatch lattice, PotentialOptions options, bool with_field,
@@ -81,8 +81,8 @@ __device__ double scale_of(const ChargeBatch& charges, std::int64_t problem, dou
   return charge_scale(static_cast<double>(count) * largest_input<T>, least_distance);
 }
 
-/// Stores the sums of a warp's lanes as value `index`. The charges had been multiplied by `scale`. Returns in lane 0
-/// whether a value leaves the range of T.
+/// Stores the sums of a warp's lanes as value `index`. These are sums over charges that were multiplied by `scale`.
+/// Returns in lane 0 whether a value leaves the range of T.
 template <class T>
 __device__ bool store_careful(const PotentialResult<T>& result, std::int64_t index, const CarefulSums& of_lane,
                               double scale, const PotentialOptions& options) {
@@ -130,8 +130,8 @@ __global__ void __launch_bounds__(again_threads)
   }
 }
 
-/// Sums again all values at points if lengths are extreme, and otherwise the infinite values. An infinite value is
-/// singular or beyond its range.
+/// Sums values at points again: all values if lengths are extreme, and otherwise the infinite values. An infinite value
+/// is singular or beyond its range. A warp handles one value.
 template <class T>
 __global__ void __launch_bounds__(again_threads)
     points_again_kernel(ChargeBatch charges, PointBatch points, bool at_charges, std::int64_t values,

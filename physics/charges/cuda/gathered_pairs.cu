@@ -1,6 +1,6 @@
-// Gathers the charges that form pairs, in their order. A block inspects and counts one piece of a problem's charges. A
-// warp then finds the destinations of all pieces of one problem. Blocks finally move the charges there. Each
-// destination depends only on the problem.
+// Gathers the charges that form pairs, in their order. In inspect_kernel, a block checks one piece of a problem's
+// charges and counts those that form pairs. In place_kernel, a warp adds the counts of one problem, which gives the
+// destination of each piece. In gather_kernel, a block copies one piece. Each destination depends only on the problem.
 #include "physics/charges/cuda/gathered_pairs.cuh"
 
 namespace smallbatch {
@@ -83,7 +83,7 @@ __device__ std::int64_t sum_up_to_lane(std::int64_t mine) {
   return mine;
 }
 
-/// Finds where the charges of each piece go. A warp handles one problem.
+/// Replaces the counts of each piece by the sums of the previous pieces of its problem. A warp handles one problem.
 __global__ void __launch_bounds__(gather_threads)
     place_kernel(ChargeBatch charges, ProblemState* states, PieceCounts* counts) {
   const std::int64_t problem = (static_cast<std::int64_t>(blockIdx.x) * gather_threads + threadIdx.x) / warp_lanes;

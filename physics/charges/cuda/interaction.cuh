@@ -1,6 +1,6 @@
 // Action of two charges on each other on the GPU: g and -g' of screened and of Gaussian charges
-// (physics/potential.hpp). The kernels of plain charges compute 1/rho in a form that suits their pipes (device.cuh). On
-// the host, only tests use these functions. Private to physics/*.cu.
+// (physics/potential.hpp). The kernels of plain charges compute 1/rho with faster instructions (device.cuh). On the
+// host, only tests use these functions. Private to physics/charges/cuda/.
 //
 // Screened:
 //
@@ -10,7 +10,7 @@
 //
 //     g = a F(x^2) = erf(x)/r,   -g' = -2 a^2 x F'(x^2) = (g - 2 a exp(-x^2)/sqrt(pi))/r
 //
-// Near a charge the last difference loses digits, and F is computed by its power series. Far away, a Gaussian charge
+// Near a charge the last difference loses digits, so F and F' are computed by power series. Far away, a Gaussian charge
 // acts as a point charge.
 #pragma once
 
@@ -42,7 +42,7 @@ struct Action {
 
 inline constexpr double two_per_root_pi = 1.1283791670955126;
 
-/// Power series of F, for x^2 below `largest`.
+/// Coefficients of the power series of F in x^2, for x^2 below `largest`.
 template <class T>
 struct GaussianSeries {
   static constexpr int degree = sizeof(T) == sizeof(float) ? 8 : 15;
@@ -61,7 +61,7 @@ struct GaussianSeries {
 template <class T>
 inline constexpr T far_from_gaussian = sizeof(T) == sizeof(float) ? T{20} : T{40};
 
-/// Computes the action; `per_length` is 1/l or a.
+/// Computes the action of a charge. `per_length` is 1/l for screened charges, and a for Gaussian charges.
 template <InteractionKind kind, class T>
 __host__ __device__ __forceinline__ Action<T> action(const Root<T>& root, T per_length) {
   const T x = root.rho * per_length, per_rho = root.per_rho;
@@ -92,8 +92,8 @@ __host__ __device__ __forceinline__ Action<T> cut_off(const Action<T>& whole, co
   return {w * w * whole.g, w * fma(w, whole.force, 4 * per_cutoff2 * (whole.g * root.rho))};
 }
 
-/// Largest result of per_length_of(), which returns 1/length for the length l or sqrt(2) w. A point has the length 0
-/// and gets this number. Its x^2 is then so large that the charge counts as far.
+/// Largest result of per_length_of(), which returns 1/length for the length l or sqrt(2) w. For a point, the length is
+/// 0 and this number is the result. Then x^2 is above far_from_gaussian, so action() returns that of a point charge.
 template <class T>
 inline constexpr double largest_per_length = sizeof(T) == sizeof(float) ? 0x1p100 : 0x1p511;
 template <class T>

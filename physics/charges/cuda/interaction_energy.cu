@@ -1,5 +1,5 @@
-// Interaction energy of groups 1 and 2 beside potentials. It calls pair_energies() in double precision for either type
-// of result. The energy is NaN if the potentials have no values.
+// Interaction energy of groups 1 and 2, for a call that computes potentials. launch_energies() calls pair_energies(),
+// in double precision for either type of potentials. The energy is NaN if the potentials have no values.
 #include <cmath>
 
 #include "core/grid_stride.cuh"

@@ -1,4 +1,4 @@
-// Launches that direct_sum() combines. Each has its own file. Private to physics/*.cu.
+// Launches that direct_sum() combines. Private to physics/charges/cuda/.
 #pragma once
 
 #include "physics/direct_sum.cuh"
@@ -16,14 +16,14 @@ cudaError_t launch_points(const ChargeBatch& charges, const PointBatch& points, 
                           const DirectSumSizes& sizes, const PotentialOptions& options,
                           const PotentialResult<T>& result, cudaStream_t stream);
 
-/// Computes V, E and info of screened and of Gaussian charges at all targets. For lattices, info lacks
-/// info_values_out_of_range.
+/// Computes V, E and info of screened and of Gaussian charges at all targets. For lattices, launch_lattice_extremes()
+/// must then set info_values_out_of_range.
 template <class T>
 cudaError_t launch_targets(const ChargeBatch& charges, const TargetBatch& targets, const DirectSumSizes& sizes,
                            const PotentialOptions& options, const PotentialResult<T>& result, cudaStream_t stream);
 
-/// Finishes problems with extreme numbers after the launches above: info_values_out_of_range, and sums that stay within
-/// the range of double. Nearly always there is nothing to do.
+/// Finishes problems with extreme numbers after the launches above. Sets info_values_out_of_range, and sums values
+/// again if their intermediate results may have left the range of double. Most calls launch nothing.
 template <class T>
 cudaError_t launch_lattice_extremes(const ChargeBatch& charges, const LatticeBatch& lattice,
                                     const DirectSumSizes& sizes, const PotentialOptions& options,
@@ -33,15 +33,15 @@ cudaError_t launch_point_extremes(const ChargeBatch& charges, const PointBatch& 
                                   const DirectSumSizes& sizes, const PotentialOptions& options,
                                   const PotentialResult<T>& result, cudaStream_t stream);
 
-/// The values of each summary. If offset is null, every row has `each` values, and rows follow one another. Otherwise
-/// row k has the values offset[k] .. offset[k+1]-1, counted from offset[0].
+/// Rows of values, with one summary for each row. If offset is null, every row has `each` values, and rows follow one
+/// another. Otherwise row k has the values offset[k] .. offset[k+1]-1, counted from offset[0].
 struct SummaryRows {
   std::int64_t rows = 0, values = 0, each = 0;
   const std::int64_t* offset = nullptr;  // on the device
 };
-/// Number of summaries that `partial` must have room for.
+/// Number of summaries for which `partial` of launch_summaries() must have room.
 std::int64_t summary_pieces(const SummaryRows& rows);
-/// Computes summaries of stored values.
+/// Computes the summaries of stored potentials.
 template <class T>
 cudaError_t launch_summaries(const SummaryRows& rows, const T* potential, PotentialSummary* partial,
                              PotentialSummary* summary, cudaStream_t stream);

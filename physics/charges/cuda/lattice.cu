@@ -1,21 +1,21 @@
 // V and E on lattices, all problems of a batch in one launch. One file, because one kernel stages charges, sums them,
 // and sums targets near them again. These steps share registers and the order of instructions.
 //
-// A thread keeps X x Y neighbouring points of one xy-plane in registers. The Y points of a column share dx. The points
-// of Y rows share dy^2 + dz^2, and with a field also q dy and q dz. A block computes these shared numbers once for each
-// charge and group of Y rows and keeps them in shared memory. A pair then costs a multiply-add, the root, and a
-// multiply-add.
+// A thread keeps X x Y neighbouring points of one xy-plane in registers. The Y points of a column share dx. The X
+// points of a row share dy^2 + dz^2, and with a field also q dy and q dz. A block computes these shared numbers once
+// for each charge and group of Y rows and keeps them in shared memory. A pair then costs a multiply-add, the root, and
+// a multiply-add.
 //
 // The special-function unit would limit the rate: it takes 8 cycles for a warp. A multiply-add takes one cycle, or two
 // if it reads three registers that the previous instruction did not read. One root in four, that of every fourth point
 // in x, is therefore computed without this unit. With a field or a cut-off there are so many multiply-adds that all
 // roots use the unit.
 //
-// A block's threads move the charges through shared memory, up to 256 at a time. Work that each charge needs once is
-// done there in double precision. The charge is shifted to the lattice's origin and checked. A charge so near a lattice
-// point that a sum in T is not accurate enough (summed_in_double.hpp) is noted. If there is such a charge, the block
-// goes through all charges again at the end and marks its own points that lie near one. A warp sums each marked point
-// again in double precision, from the original coordinates, and applies the singularity policy.
+// A block's threads copy the charges to shared memory, up to 256 at a time. While they do so, they shift each charge to
+// the lattice's origin and check it, in double precision. They also set a flag if a charge is so near a lattice point
+// that a sum in T is not accurate enough (summed_in_double.hpp). If the flag is set, the block reads all charges again
+// at the end and marks its own points that lie near a charge. A warp sums each marked point again in double precision,
+// from the original coordinates, and applies the singularity policy.
 //
 // A block therefore needs nothing from another block, and a value does not depend on how points are divided among
 // blocks. The method of each root follows from x alone, and every sum has a fixed order.
@@ -39,8 +39,8 @@ static_assert(most_charges_staged % charges_per_sum == 0);
 constexpr int charges_per_field_sum = 64;
 static_assert(charges_per_field_sum % charges_per_sum == 0);
 
-/// Distribution of points. A thread has X x Y points of a plane. The number of blocks that should share a
-/// multiprocessor is `Blocks`. The compiler limits their registers accordingly.
+/// Distribution of points. A thread has X x Y points of a plane. At least `Blocks` blocks should share a
+/// multiprocessor, and the compiler limits their registers accordingly.
 template <class T, int X, int Y, int Threads, int Blocks = 1>
 struct Tile {
   static constexpr int x = X, y = Y, threads = Threads, blocks = Blocks;
@@ -71,7 +71,8 @@ __device__ __forceinline__ bool on_lattice_point(const Placement& place, const S
   return nearest_point2(place, s) < place.singular_distance * place.singular_distance;
 }
 
-/// Numbers of a charge that all points of a row of cells share: dy_j^2 + dz^2 + eps^2, and for a field q dy_j and q dz.
+/// Numbers of a charge that a block computes once for a row of cells. Element j is for the points with y = Y cy + j:
+/// dy_j^2 + dz^2 + eps^2, and for a field q dy_j. All points of the row share q dz.
 template <class T, int Y, bool Field>
 struct alignas(Y * sizeof(T)) ChargeAtRow {
   T dyz2[Y];
@@ -103,8 +104,8 @@ struct alignas(16) Memory {
   YAndZ<T> charge_yz[most_charges_staged];
   Row<T, L::y> row[L::threads];
   double per_spacing[3];
-  unsigned again[L::threads * L::points / warp_lanes];  // bit: this point of the block is summed again
-  unsigned within_reach;                                // bit: a charge of this sum is within the cut-off
+  unsigned again[L::threads * L::points / warp_lanes];  // one bit per point: it is summed again
+  unsigned within_reach;  // one bit per sum of charges_per_sum charges: one of these may be within the cut-off
   unsigned faults;
   unsigned may_be_near;  // a charge may lie near a lattice point
   unsigned all_again;    // T cannot hold the terms of this problem
@@ -133,7 +134,7 @@ template <class T, class L, bool Field>
 constexpr std::size_t bytes_of_block(unsigned rows) {
   return sizeof(MemoryOf<T, L, Field>) + rows * charges_staged<T, L, Field>(rows) * sizeof(ChargeAtRow<T, L::y, Field>);
 }
-/// Most bytes of shared memory that any number of rows needs.
+/// Returns the largest bytes_of_block() of any number of rows.
 template <class T, class L, bool Field>
 constexpr std::size_t most_bytes_of_block() {
   std::size_t most = 0;
@@ -141,7 +142,7 @@ constexpr std::size_t most_bytes_of_block() {
   return most;
 }
 
-/// Place of the block in its problem.
+/// The problem of a block, and the index of its first cell in this problem.
 struct Block {
   std::int64_t problem;
   unsigned first_cell;
@@ -153,8 +154,8 @@ __device__ __forceinline__ void mark_again(unsigned bit, M& memory) {
   atomicOr(&memory.again[bit / warp_lanes], 1U << (bit % warp_lanes));
 }
 
-/// Marks the points of the block that lie near the charge at `s`. Counts the charge at `s` if it lies on a lattice
-/// point.
+/// Marks the points of the block that lie near the charge at `s`. The first block of a problem also counts the charge
+/// if it lies on a lattice point.
 template <class T, class L, bool Field, class M>
 __device__ __forceinline__ void mark_near(const LatticeBatch& lattice, const Cells& cells, const Block& block,
                                           const Placement& place, const ShiftedCoordinate (&s)[3], bool softened,
@@ -227,13 +228,13 @@ __device__ __forceinline__ SeenCharge see_charge(const double* position, double 
     const double index = rint(shifted * per_spacing[axis]);
     off_planes = fmax(off_planes, fabs(fma(-index, place.spacing[axis], shifted)));
   }
-  // This radius is an upper limit. If a charge is farther than this from the nearest planes of points, no point is near
-  // the charge.
+  // This radius is an upper limit, because seen.sum is at least the norm of s. If a charge is farther than this from
+  // the nearest lattice coordinate of any axis, no point is near the charge.
   seen.may_be_near = q != 0 && off_planes <= 1.001 * near_radius<T>(seen.sum, place.singular_distance, Field);
   return seen;
 }
 
-/// Brings `staged` charges from `begin` on into shared memory. Charges from `last` on are replaced by charges of zero.
+/// Copies `staged` charges from `begin` on to shared memory. Charges of zero replace those from `last` on.
 template <class T, class L, bool Field, bool Cutoff, class M>
 __device__ __forceinline__ void stage(const ChargeBatch& charges, const LatticeBatch& lattice, const Cells& cells,
                                       const Block& block, const PotentialOptions& options, std::int64_t begin,
@@ -295,14 +296,14 @@ __device__ __forceinline__ void mark_all_near(const ChargeBatch& charges, const 
   }
 }
 
-/// Whether any charge in the sum with staged charge k is within the cut-off.
+/// Whether the sum that contains staged charge k has a charge that may be within the cut-off.
 template <class M>
 __device__ __forceinline__ bool any_within_reach(int k, const M& memory) {
   return (memory.within_reach >> (k / charges_per_sum) & 1) != 0;
 }
 
-/// Computes the ChargeAtRow of the first `count` staged charges for the block's rows. With a cut-off, it does so only
-/// for charges that are used.
+/// Computes the ChargeAtRow of the first `count` staged charges for the block's rows. With a cut-off, it skips sums
+/// that have no charge within reach.
 template <class T, class L, bool Field, bool Cutoff, class M>
 __device__ __forceinline__ void place_at_rows(int rows, int count, int staged, const Truncation<T>& truncation,
                                               const M& memory, ChargeAtRow<T, L::y, Field>* at_rows) {
@@ -329,8 +330,8 @@ __device__ __forceinline__ void place_at_rows(int rows, int count, int staged, c
 /// The points of a cell in the order in which the loop handles them. The order decides how evenly the compiler spreads
 /// the work of the special-function unit. It also decides how often an instruction finds an operand that the previous
 /// one has read. Both together change the rate by up to 10 %. The orders of 4 x 4 points are the best among a hundred
-/// random ones (measured on an H200). Without a field, one root of four is in software. Other cells begin with the root
-/// in software, and the compiler spreads it among the next three.
+/// random ones (measured on an H200). Without a field, one root of four is in software. In other cells, each four
+/// points begin with the root in software, and the compiler spreads its instructions among the next three.
 template <class L, bool Field>
 struct PointOrder {
   int point[L::points];
@@ -397,14 +398,15 @@ __device__ __forceinline__ void add_charge(const XAndCharge<T>& charge, const Ch
   }
 }
 
-/// Number of charges in an unrolled loop.
+/// Number of charges by which the loop is unrolled.
 template <class T>
 constexpr int unrolled_charges(bool more_than_root) {
   if (!is_single<T>) return 1;
   return more_than_root ? 8 : 16;
 }
 
-/// Adds V's sums to the totals after each charges_per_sum charges, and E's after each charges_per_field_sum.
+/// Adds V's sums to the totals, and E's sums if `field_as_well`. The kernel calls it after each charges_per_sum
+/// charges, and sets `field_as_well` after each charges_per_field_sum.
 template <class T, class L, int Values, class M>
 __device__ __forceinline__ void settle_sums(bool field_as_well, T (&sum)[Values][L::y][L::x], T (&total)[L::y][L::x],
                                             M& memory) {

@@ -1,4 +1,4 @@
-// Positions of lattices, and of charges relative to them. Private to physics/*.cu.
+// Positions of lattices, and of charges relative to them. Private to physics/charges/cuda/.
 #pragma once
 
 #include "physics/charges/cuda/device.cuh"
@@ -32,8 +32,8 @@ __device__ __forceinline__ Placement placement(const LatticeBatch& lattice, std:
   return place;
 }
 
-/// Returns lattice coordinate `index` minus the charge's coordinate. The first rounding happens after the subtraction,
-/// where the result is already small.
+/// Returns lattice coordinate `index` minus the charge's coordinate. The first rounding happens after the subtraction.
+/// Its result is small near a charge, and so is its rounding error.
 __device__ double displacement(std::int64_t index, double spacing, ShiftedCoordinate charge) {
   return fma(static_cast<double>(index), spacing, -charge.shifted) - charge.low;
 }

@@ -1,7 +1,7 @@
 // U = f sum q_i q_j g(r_ij) over the pairs of two groups of charges, or of one set. Three short kernels first gather
-// the charges that form pairs, so that no lane idles. Then a block takes 256 rows and a piece of the columns, and
-// stores their energy. Finally a block for each problem adds these energies. Every sum has a fixed order, which depends
-// only on the problem.
+// the charges that form pairs, so that no lane idles. Then each block sums the pairs of 256 rows with a piece of the
+// columns, and stores their energy. Finally a block for each problem adds these energies. Every sum has a fixed order,
+// which depends only on the problem.
 #include <algorithm>
 
 #include "physics/charges/cuda/pair_tiles.cuh"
@@ -11,7 +11,7 @@ namespace smallbatch {
 
 namespace {
 
-/// Number of columns of a piece. A problem has at most 64 pieces.
+/// Number of columns of a piece: a multiple of 2048, large enough that a problem has at most 64 pieces.
 constexpr std::int64_t least_columns_per_piece = 2048, most_pieces = 64;
 constexpr std::int64_t columns_per_piece(std::int64_t columns) {
   const std::int64_t wanted = (columns + most_pieces - 1) / most_pieces;
@@ -22,8 +22,8 @@ constexpr std::int64_t pieces_of(std::int64_t columns) {
 }
 
 /// Energies of blocks and pieces. Most problems have one piece. The energies of further pieces are stored separately.
-/// Their places need no sum over the previous problems: two problems with more than one piece begin at least
-/// least_columns_per_piece charges apart.
+/// Their positions in `more` follow from the problem's first charge, without a sum over the previous problems. This
+/// works because two problems with more than one piece begin at least least_columns_per_piece charges apart.
 struct Partials {
   double* first_pieces;  // (blocks)
   double* more;          // (blocks of problems with more than one piece, most_pieces - 1)
@@ -31,8 +31,8 @@ struct Partials {
   static __host__ __device__ std::int64_t blocks_of_more(std::int64_t first) {
     return first / rows_per_block + first / least_columns_per_piece;
   }
-  /// Energy of a block and piece of a problem. The problem's first charge is `first`, and its first block is
-  /// `first_block`.
+  /// Returns the energy of block `block` of a problem with piece `piece`. The problem's first charge is `first`, and
+  /// its first block is `first_block`.
   __device__ double& at(std::int64_t first, std::int64_t first_block, std::int64_t block, std::int64_t piece) const {
     if (piece == 0) return first_pieces[first_block + block];
     return more[(blocks_of_more(first) + block) * (most_pieces - 1) + piece - 1];
@@ -41,8 +41,8 @@ struct Partials {
 
 /// The pairs that a launch sums.
 enum class Pass {
-  between,       ///< rows with columns
-  between_back,  ///< columns with rows
+  between,       ///< group 1 as rows, group 2 as columns
+  between_back,  ///< group 2 as rows, group 1 as columns
   each_once,     ///< one set, each pair once: columns before the row
   each_twice,    ///< one set, all columns except the row itself
 };
@@ -76,9 +76,9 @@ __global__ void __launch_bounds__(pair_threads, 4)
     pair_kernel(ChargeBatch charges, Gathered gathered, PairEnergyOptions options, Pass pass, ProblemState* states,
                 Partials partials, double* energy_per_charge) {
   __shared__ PairMemory memory;
-  __shared__ RowSum all[rows_per_block];  // sums over all pieces of the columns, for energies of charges
+  __shared__ RowSum all[rows_per_block];  // sums over all pieces of columns, for energies of charges
   __shared__ Piece piece;                 // shared, so that no registers keep it during the sums
-  __shared__ PairTile tile;               // shared as well
+  __shared__ PairTile tile;               // shared for the same reason
   if (threadIdx.x == 0) piece = piece_of(ChargesOf{charges.offset}, charges.count, rows_per_block, blockIdx.x);
   __syncthreads();  // the piece is there
   if (piece.first >= piece.last) return;
@@ -134,7 +134,7 @@ __global__ void __launch_bounds__(pair_threads, 4)
     if (isinf(half)) atomicOr(&state.out_of_range, 1U);
     if (options.singular == Singular::infinite) {
       const double signed_factor = options.unit_factor * (q > 0 ? 1 : -1);
-      if (sum.above > 0 || sum.below > 0) half = 0;  // pairs on one place decide
+      if (sum.above > 0 || sum.below > 0) half = 0;  // pairs at one position decide
       if (sum.above > 0) half += signed_factor * HUGE_VAL;
       if (sum.below > 0) half -= signed_factor * HUGE_VAL;
     }
@@ -162,7 +162,7 @@ __global__ void __launch_bounds__(pair_threads)
   double energy = unscaled_energy(whole, options.unit_factor, Single ? 1 : charge_scale_of(state));
   const bool beyond = isinf(energy) || state.out_of_range != 0;
   if (options.singular == Singular::infinite) {
-    if (state.alike > 0 || state.unlike > 0) energy = 0;  // pairs on one place decide
+    if (state.alike > 0 || state.unlike > 0) energy = 0;  // pairs at one position decide
     if (state.alike > 0) energy += options.unit_factor * HUGE_VAL;
     if (state.unlike > 0) energy -= options.unit_factor * HUGE_VAL;
   }
@@ -197,7 +197,8 @@ struct Workspace {
   }
 };
 
-/// Number of blocks that fills the device. A launch with more blocks would only have more blocks without work.
+/// Number of blocks that fills the device. The grid's y dimension divides the pieces of the columns among blocks only
+/// until a launch has this many blocks.
 constexpr std::int64_t enough_blocks = 1 << 16;
 
 using PairKernel = decltype(&pair_kernel<true, false>);

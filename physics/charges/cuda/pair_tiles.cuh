@@ -1,7 +1,9 @@
-// A block's rows of pairs with some columns: sum_j q_j g(r_ij) at each of 256 rows. Private to physics/*.cu.
+// Sums sum_j q_j g(r_ij) over some columns j, for the 256 rows i of a block. Only physics/charges/cuda/ and a benchmark
+// include this file.
 //
-// Single precision. A sum over pairs at arbitrary places is limited by instructions: r^2 needs three differences and
-// three multiply-adds beside the root. Here the tensor cores do them, in double precision:
+// Single precision. The number of instructions limits a sum over pairs at arbitrary positions: r^2 needs three
+// differences and three multiply-adds beside the root. Here the tensor cores compute r^2 = |a - b|^2, in double
+// precision:
 //
 //     r^2 = (-2 a, |a|^2) . (b, 1) + |b|^2
 //
@@ -9,18 +11,18 @@
 // L is the largest distance from the origin. Rounding the coordinates to single precision costs more wherever r > 2^-20
 // L.
 //
-// The upper bits of r^2, moved 3 places to the left, give a float. If r^2 is in [2, 2^255), the float is 2^-128 r^2,
-// cut off. If r^2 is smaller, the float is negative, a NaN or not normal. Coordinates are therefore scaled by the power
-// of two that makes r^2 of pairs that are too near smaller than 4. The root of such a pair is not a finite number, and
-// neither is the row's sum. A warp then sums the row again in double precision, from the original coordinates. No
-// instruction looks for such pairs.
+// The upper bits of r^2, moved 3 bits to the left, give a float. If r^2 is in [2, 2^255), the float is 2^-128 r^2,
+// rounded towards 0. This float is subnormal if r^2 is below 4. If r^2 is below 2, the float is negative, a NaN or not
+// normal. In both cases the hardware's reciprocal root is not a finite number. Coordinates are therefore scaled by the
+// power of two that makes r^2 smaller than 4 for pairs that are too near. Then the row's sum is not finite, and a warp
+// sums the row again in double precision, from the original coordinates. So no instruction has to test for such pairs.
 //
-// (Roots on the arithmetic pipes relieve the special-function unit for lattices. They would need an instruction that
-// looks for near pairs, and do not pay off here.)
+// (lattice.cu computes some roots on the arithmetic pipes, to relieve the special-function unit. Here these would need
+// an instruction that tests for near pairs, and do not pay off.)
 //
 // Double precision. A thread has two rows, reads columns through shared memory and takes differences of the original
 // coordinates. Screened and Gaussian charges are summed in this way in both precisions. Their terms are in single
-// precision if single precision is asked for.
+// precision if options.precision is float32.
 #pragma once
 
 #include <nv/target>
@@ -37,7 +39,7 @@ constexpr int rows_per_tile = 16, columns_per_tile = 8;  // sizes of a tensor-co
 constexpr int tiles_per_warp = 4, rows_per_warp = tiles_per_warp * rows_per_tile;
 constexpr int rows_per_block = pair_warps * rows_per_warp, rows_per_thread = rows_per_block / pair_threads;
 constexpr int columns_staged = 128;
-/// Number of columns between two settlings. A lane has two columns of a tile.
+/// Number of columns between two calls of settle(). A lane has two columns of a tile.
 constexpr int columns_per_sum = charges_per_sum / 2 * columns_per_tile;
 static_assert(columns_staged % columns_per_sum == 0);
 
@@ -45,7 +47,7 @@ static_assert(columns_staged % columns_per_sum == 0);
 struct GatheredSpan {
   std::int64_t first, count;
 };
-/// Sum over the columns at a row: sum q_j g, and numbers of charges above and below 0 on the row's place.
+/// Sum over the columns at a row: sum q_j g, and numbers of positive and of negative charges at the row's position.
 struct RowSum {
   double sum;
   unsigned above, below;
@@ -88,7 +90,8 @@ struct PairSums {
     sum = 0;
   }
 };
-/// Sums of screened and of Gaussian charges. Distances are in double precision. Terms are in T if T holds them.
+/// Sums of screened and of Gaussian charges. Distances are in double precision. Terms are in T, or in double if they
+/// would leave the range of T.
 template <class T, InteractionKind kind>
 struct InteractingPairSums {
   struct Constants {
@@ -102,7 +105,7 @@ struct InteractingPairSums {
   T sum = 0;  // of the last few pairs
   unsigned above = 0, below = 0;
 
-  /// Adds a pair; `width2` is 2 w^2 of both charges together.
+  /// Adds a pair; `width2` is 2 (w_i^2 + w_j^2).
   __device__ void add(double q, const double (&d)[3], double width2, const Constants& constants) {
     constexpr double singular2 = singular_distance_of_points * singular_distance_of_points;
     const double r2 = square_of_norm(d), rho2 = r2 + constants.softening2;
@@ -129,8 +132,8 @@ struct InteractingPairSums {
   }
 };
 
-/// Sums the columns first .. last - 1 except the row itself. A warp does so in double precision, from the original
-/// coordinates.
+/// Sums the columns first .. last - 1, except the row itself, with all lanes of a warp. It sums in double precision,
+/// from the original coordinates.
 __device__ RowSum sum_again(const ChargeBatch& charges, const Gathered& gathered, std::int64_t here, std::int64_t first,
                             std::int64_t last, const PairEnergyOptions& options) {
   const double* p = charges.position + 3 * gathered.source[here];
@@ -185,14 +188,15 @@ __device__ __forceinline__ void load_twice(const double* from, double (&c)[4]) {
 __device__ __forceinline__ float scaled_float(double r2) {
   return __uint_as_float(__funnelshift_l(__double2loint(r2), __double2hiint(r2), 3));
 }
-/// Coordinate of rows and columns that only fill up a tile. All other coordinates are within 2^22 of 0.
+/// Coordinate of padding rows and columns. The magnitudes of all other coordinates are below 2^22.
 inline constexpr double nowhere = 0x1p26;
-/// Factor of 1/r in the root of scaled_float().
+/// Factor that turns 1/sqrt(scaled_float(r^2)) into 1/r.
 inline constexpr double per_scaled_root = 0x1p-64;
-/// Corrects the mean error of cutting off r^2, which makes 1/r too large by 0.72 2^-25 on average.
+/// Corrects the mean error of scaled_float(), which rounds r^2 towards 0. This makes 1/r too large by 0.72 2^-25 on
+/// average.
 inline constexpr double mean_of_cut_off = 1 - 0.72 * 0x1p-25;
 
-/// A column of the matrix b.
+/// A column (b, 1) of the second matrix.
 struct alignas(32) StagedPlace {
   double x, y, z, one;
 };
@@ -212,9 +216,9 @@ union PairMemory {
 /// A block's rows, and the columns of one of its pieces.
 struct PairTile {
   GatheredSpan rows, columns;
-  std::int64_t first_row;  // of the block, counted from the first of the rows
+  std::int64_t first_row;  // the block's first row, counted from rows.first
   bool meets_itself;       // rows and columns are one set
-  bool each_once;
+  bool each_once;          // only columns before the row count
 };
 
 /// Computes the RowSums of rows threadIdx.x + k pair_threads of the block, from the original coordinates.
@@ -301,7 +305,7 @@ __device__ __forceinline__ void sum_in_single(const ChargeBatch& charges, const 
       memory.charge[threadIdx.x] = is_column ? static_cast<float>(gathered.charge[tile.columns.first + j]) : 0;
     }
     __syncthreads();  // the new columns are there
-    // Staged column j has the place j + ahead among the rows of the warp's first tile.
+    // Staged column j is row j + ahead, counted from the warp's first row.
     const auto ahead =
         static_cast<int>(max(std::int64_t{-columns_staged},
                              min(tile.columns.first + begin - (tile.rows.first + row0), std::int64_t{rows_per_warp})));

@@ -1,6 +1,7 @@
-// Division of problems of different lengths into pieces of at most `size` items, one block each. It needs no sum over
-// the previous problems: problem p has the pieces from first_of(p) / size + p on. The last of them may be empty.
-// first_of(p) is the place of the problem's first item in the batch. Private to physics/*.cu.
+// Division of problems of different lengths into pieces of at most `size` items, one block each. Problem p has the
+// pieces from first_of(p) / size + p on, where first_of(p) is the index of the problem's first item in the batch. This
+// needs no sum over the previous problems, and the last piece of a problem may be empty. Private to
+// physics/charges/cuda/.
 #pragma once
 
 #include <cstdint>

@@ -1,13 +1,14 @@
 // V and E at points, and at the charges themselves. Three kernels each handle all problems of a batch.
 //
-// Check sets bits in `info` for faults in the charges and points of each problem.
+// Check: sets bits in `info` for faults in the charges and points of each problem.
 //
 // point_kernel: a thread keeps four points in registers, and all four use each charge that it reads from shared memory.
 // The smallest r^2 of a point tells whether a sum in T is accurate enough (summed_in_double.hpp). If not, a warp sums
-// the point again in double precision, from the original coordinates, and applies the singularity policy. A charge
-// leaves itself out by its index. Indices are compared only while a block's own charges are in shared memory.
+// the point again in double precision, from the original coordinates, and applies the singularity policy. If the points
+// are the charges, the sum at a charge leaves out this charge, which its index identifies. Indices are compared only
+// while a block's own charges are in shared memory.
 //
-// Finish turns the bits into the status that the interface defines.
+// Finish: turns these bits into the statuses of core/potentials.hpp.
 #include <algorithm>
 
 #include "core/gpu_plans.cuh"
@@ -37,7 +38,7 @@ __device__ unsigned faults_of(const double* position, const double* origin) {
   return (faults & not_finite) != 0 ? not_finite : faults;
 }
 
-/// Checks one charge or one point; the indices of points follow those of charges.
+/// Checks charge `index` of the batch, or point index - charge_count if `index` is charge_count or more.
 template <class T>
 struct Check {
   ChargeBatch charges;
@@ -51,7 +52,7 @@ struct Check {
     const std::int64_t problem = problem_at([&](std::int64_t p) { return offset[p]; }, charges.count, place);
     const bool has_origin =
         points.offset[problem] < points.offset[problem + 1] &&
-        charges.offset[problem] < charges.offset[problem + 1];  // without an origin nothing is too far
+        charges.offset[problem] < charges.offset[problem + 1];  // without an origin, the range is not checked
     const double* origin = has_origin ? points.position + 3 * points.offset[problem] : nullptr;
     unsigned faults = faults_of<T>((is_charge ? charges.position : points.position) + 3 * place, origin);
     if (is_charge) {
@@ -81,16 +82,17 @@ template <class T, int Values>
 struct PointMemory {
   ShiftedCharge<T> charge[charges_staged];
   T total[Values][points_per_thread][point_threads];
-  unsigned again[points_per_block / warp_lanes];
-  double farthest;  // distance of the farthest charge in shared memory from the origin; infinite if T cannot hold its
-                    // terms
+  unsigned again[points_per_block / warp_lanes];  // one bit per point: it is summed again
+  double farthest;  // distance of the farthest charge in shared memory from the origin; infinite if T cannot hold a
+                    // charge's terms
 };
 
 /// Square of the largest distance that is summed in T.
 template <class T>
 inline constexpr T farthest2 = static_cast<T>(largest_input<T>* largest_input<T>);
 
-/// Adds the terms of one charge. `smallest` is the smallest r^2 of the point so far.
+/// Adds the terms of one charge. If `self`, this charge is the point itself and adds nothing. `smallest` is the
+/// smallest r^2 of the point so far.
 template <class T, bool Field, bool Cutoff>
 __device__ __forceinline__ void add_charge(const ShiftedCharge<T>& charge, T x, T y, T z, bool self,
                                            const Truncation<T>& truncation, T (&sum)[Field ? 4 : 1], T& smallest) {
@@ -133,8 +135,8 @@ __device__ __forceinline__ bool sum_again(const ChargeBatch& charges, const Poin
   return sums.magnitude > 0;
 }
 
-/// Least number of blocks that share a multiprocessor. With fewer, the compiler would have registers to spare; with
-/// more, it would spill.
+/// Least number of blocks that share a multiprocessor. It limits the registers of a thread. A larger number would make
+/// the compiler spill registers.
 template <class T>
 inline constexpr int point_blocks = is_single<T> ? 6 : 4;
 
@@ -196,7 +198,8 @@ __global__ void __launch_bounds__(point_threads,
       }
       memory.charge[i] = staged;
     }
-    // All lanes and warps use the largest distance. It must not depend on which block reads these charges.
+    // All threads use the distance of the farthest staged charge. Every block that stages these charges therefore has
+    // the same radius.
     if (threadIdx.x == 0) memory.farthest = 0;
     __syncthreads();  // the new charges are there
     atomicMax(reinterpret_cast<unsigned long long*>(&memory.farthest), __double_as_longlong(farthest));

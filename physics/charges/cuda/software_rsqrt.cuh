@@ -8,8 +8,8 @@
 // P is the minimax polynomial of (c + e)^(-1/2) for the relative error. The magic constant makes the interval of x y^2
 // as short as possible: [1.5, 1.6875], a ratio of 9/8. The constant of an unscaled seed leaves a ratio of 1.144. With
 // the interval centred about c the coefficients decrease, and only the last multiply-add rounds. A polynomial in x y^2
-// itself would take as many instructions and lose four times as much. The coefficients come from the Remez algorithm,
-// then from a search over neighbouring floats.
+// itself would take as many instructions, and its rounding error would be four times as large. The coefficients come
+// from the Remez algorithm, then from a search over neighbouring floats.
 //
 // The following numbers are the largest relative errors over all floats in [1, 4), with the arithmetic below. (Powers
 // of 4 scale exactly.) They are errors of the product y P before it is rounded, as in fma(q y, P, sum):
@@ -30,7 +30,7 @@ struct SoftwareRsqrt {
 /// Degree in production (add_root, physics/charges/cuda/device.cuh). It is as accurate as the hardware's approximation.
 inline constexpr int production_rsqrt_degree = 4;
 
-/// Constant of the seed.
+/// Constant that gives positive seeds.
 inline constexpr int rsqrt_magic = 0x5f600000;
 /// Constant that gives negative seeds, and therefore -1/sqrt(x). The correction is the same.
 inline constexpr int negative_rsqrt_magic = rsqrt_magic - 0x7fffffff - 1;
@@ -38,7 +38,8 @@ inline constexpr int negative_rsqrt_magic = rsqrt_magic - 0x7fffffff - 1;
 template <int Degree>
 __device__ __forceinline__ SoftwareRsqrt software_rsqrt(float x, int magic = rsqrt_magic) {
   static_assert(Degree == 3 || Degree == 4);
-  const float y = __int_as_float((-__float_as_int(x) >> 1) + magic);  // a negation, and a shift that adds
+  const float y =
+      __int_as_float((-__float_as_int(x) >> 1) + magic);  // two instructions: a negation, and a shift with addition
   if constexpr (Degree == 3) {
     const float e = fmaf(x * y, y, -1.59375F);
     return {y, fmaf(fmaf(fmaf(-0.0613517091F, e, 0.1172406F), e, -0.248507246F), e, 0.792117715F)};

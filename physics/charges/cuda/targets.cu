@@ -1,9 +1,9 @@
-// V and E of screened and of Gaussian charges, at targets of any kind. lattice.cu and points.cu handle plain charges
-// and are fast. This file has one kernel and is simple.
+// V and E of screened and of Gaussian charges, at targets of any kind. (For plain charges, lattice.cu and points.cu
+// have faster kernels.)
 //
 // A thread has one target, and its block reads the charges through shared memory. Coordinates are sums of two numbers
-// of type T, so differences keep all digits near a charge. A pair is summed in double precision, from the original
-// coordinates, if its members may coincide or its numbers may leave the range of T. Other terms are added in T, 16 at a
+// of type T, so differences keep all digits near a charge. A term is computed in double precision from the original
+// coordinates if the charge may lie on the target, or numbers may leave T's range. Other terms are added in T, 16 at a
 // time. These sums are added in double precision, in the order of the charges.
 #include "core/grid_stride.cuh"
 #include "physics/charges/cuda/interaction.cuh"
@@ -18,17 +18,18 @@ namespace {
 
 constexpr int target_threads = 128;
 
-/// Flags in the upper bits of info until FinishTargets runs. The lower bits count singular places.
+/// Flags in the upper bits of info until FinishTargets runs. The lower bits count the charges on lattice points, or the
+/// targets on charges.
 enum Mark : unsigned {
   is_faulty = 1U << 31,
   is_not_finite = 1U << 30,     // set together with is_faulty
   is_beyond_range = 1U << 29,   // a value leaves the range of its type
-  needs_large_unit = 1U << 28,  // sums may leave the range of double
+  needs_large_unit = 1U << 28,  // sums in units of e may leave the range of double (per_large_unit)
   counted = needs_large_unit - 1
 };
 __device__ void set_mark(std::int32_t& info, unsigned mark) { atomicOr(reinterpret_cast<unsigned*>(&info), mark); }
 
-/// Targets of all problems. The targets of a problem are counted from its first.
+/// Targets of all problems. An `index` counts from the first target of its problem.
 struct Targets {
   TargetKind kind;
   LatticeBatch lattice;
@@ -60,8 +61,8 @@ struct Targets {
   }
 };
 
-/// Checks one charge or one point; the indices of points follow those of charges. On lattices it also counts the
-/// charges that lie on a point.
+/// Checks charge `index` of the batch, or point index - charge_count if `index` is charge_count or more. On lattices it
+/// also counts the charges that lie on a point.
 template <class T>
 struct TargetCheck {
   ChargeBatch charges;
@@ -81,7 +82,7 @@ struct TargetCheck {
     double largest = fmax(fabs(q), width);
 #pragma unroll
     for (int axis = 0; axis < 3; ++axis) finite = finite && isfinite(position[axis]);
-    // Without charges or without targets nothing is too far.
+    // Without charges or without targets, the range is not checked.
     if (charges.offset[problem] < charges.offset[problem + 1] &&
         targets.first_of(problem) < targets.first_of(problem + 1)) {
       const double* origin = targets.origin(problem);
@@ -276,7 +277,7 @@ __global__ void __launch_bounds__(target_threads, is_single<T> ? 5 : 4)
     result.field[3 * value + v - 1] = singular ? static_cast<T>(NAN) : component;
     infinite = infinite || isinf(component);
   }
-  if (targets.on_lattice()) return;  // on lattices, the charges decide the status
+  if (targets.on_lattice()) return;  // on lattices, TargetCheck and launch_lattice_extremes() set the status
   if (magnitude > 0) atomicAdd(result.info + problem, 1);
   if (infinite && !singular) set_mark(result.info[problem], is_beyond_range);
 }

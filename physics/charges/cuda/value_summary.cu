@@ -38,8 +38,8 @@ constexpr __host__ __device__ std::int64_t pieces_of(std::int64_t values) {
   return (values + values_per_piece - 1) / values_per_piece;
 }
 
-/// First piece of each row. The pieces of a row follow one another. If all rows have equally many values, rows follow
-/// one another without a gap.
+/// Index of the first piece of a row. If all rows have equally many values, no piece is empty. Otherwise the last piece
+/// of a row may be empty (pieces.cuh).
 struct FirstPiece {
   SummaryRows rows;
   __device__ std::int64_t first_value(std::int64_t row) const { return rows.offset[row] - rows.offset[0]; }

@@ -23,7 +23,7 @@ struct Shares {
   Number value{1}, slope{1}, value_bound{1}, slope_bound{1};
 };
 
-/// From this t = r/(sqrt(2) w) on, a Gaussian charge counts as a point.
+/// From this t = r/(sqrt(2) w) on, a Gaussian charge acts as a point charge.
 constexpr double far_from_gaussian = 7;
 
 /// Shares of a screened charge, with x = rho/l. `least` is the least value of both bounds.

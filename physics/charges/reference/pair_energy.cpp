@@ -1,6 +1,6 @@
-// The reference backend of pair energies, and the referee's answers. Both use the referee's potentials. With groups,
-// these are the potentials of group 2 at the charges of group 1. Without groups, they are the potentials of all charges
-// at each charge.
+// The reference backend of pair energies, and the referee's answers. Both multiply charges by the referee's potentials:
+// with groups, the potentials of group 2 at the charges of group 1. Without groups, the potentials at each charge of
+// all other charges.
 #include <Eigen/Core>
 #include <algorithm>
 #include <array>
@@ -28,7 +28,8 @@ namespace {
 constexpr double largest_double = std::numeric_limits<double>::max();
 constexpr std::int64_t charges_together = 256;  // number that a thread takes at a time
 
-/// Charges of one problem. `source` is the place of each charge in the problem; the other members are as in a batch.
+/// Charges of one problem. `source` has the index of each charge in the problem; the other members are as in
+/// ChargeBatch.
 struct Charges {
   std::vector<std::int64_t> source;
   std::vector<double> position, charge, width;
@@ -50,7 +51,7 @@ struct Charges {
   [[nodiscard]] std::int64_t count() const { return offset[1]; }
 };
 
-/// Pairs on one place that a charge is part of: how many have a positive and how many a negative product.
+/// Numbers of charges at the position of a charge: `alike` with the sign of this charge, `unlike` with the other sign.
 struct OnOnePlace {
   std::int64_t alike = 0, unlike = 0;
 };
@@ -78,9 +79,11 @@ class ReferencePairs {
     }
     if (status_ == 0 && strongest > most) status_ = info_charges_out_of_range;
     if (status_ != 0 || count_ == 0) return;
-    // In double precision, charges are in units of about the strongest one. No intermediate result overflows then.
+    // In double precision, charges are in units of about the strongest charge, so that no intermediate result
+    // overflows.
     if (options.precision == ScalarType::float64 && strongest > 0) exponent_ = std::ilogb(strongest);
-    // The first charge is the origin of points. It is added to both groups, with charge 0.
+    // The referee shifts coordinates to the first target. So each group begins with a copy of the problem's first
+    // charge, with charge 0.
     if (in_groups_)
       for (Charges* side : {&rows_, &columns_}) side->add(charges, first, 0, 0);
     for (std::int64_t i = 0; i < count_; ++i) {
@@ -109,7 +112,8 @@ class ReferencePairs {
   }
 
  private:
-  /// Computes the energies of the rows if they are wanted, and the energy of the problem if `whole`.
+  /// Computes the energies of the charges in `rows` if answer.energy_per_charge is not empty, and the energy of the
+  /// problem if `whole`.
   void add(const Charges& rows, const Charges& sources, bool whole, unsigned threads,
            const std::function<void()>& pause, ReferencePairEnergy& answer) const {
     PotentialOptions others = potential_options(options_);
@@ -132,7 +136,7 @@ class ReferencePairs {
       perhaps = on_one_place(rows, sources, 1 + 1e-9);
       if (total(here) == total(perhaps)) perhaps = on_one_place(rows, sources, 1 - 1e-9);
     }
-    const double factor = options_.precision == ScalarType::float32 ? 1 : 2;  // the bound over V's bound
+    const double factor = options_.precision == ScalarType::float32 ? 1 : 2;  // U's bound over V's bound
     CompensatedSum energy, bound;
     OnOnePlace pairs;
     for (std::size_t i = 0; i < potential.size(); ++i) {
@@ -148,7 +152,7 @@ class ReferencePairs {
           answer.energy_per_charge[at], answer.charge_bounds[at], answer);
     }
     if (!whole) return;
-    const double each = in_groups_ ? 1 : 0.5;  // in one set, each pair has been met twice
+    const double each = in_groups_ ? 1 : 0.5;  // without groups, the sum counts each pair twice
     const auto info_of = [&](std::int64_t met) {
       return static_cast<std::int32_t>(
           std::min<std::int64_t>(in_groups_ ? met : met / 2, std::numeric_limits<std::int32_t>::max()));
@@ -158,7 +162,8 @@ class ReferencePairs {
     if (answer.or_else == 0) answer.or_else = info_of(total(perhaps));
   }
 
-  /// Sets an energy from `sum`: in the wanted unit, and with the effect of pairs on one place.
+  /// Sets an energy and its bound from `sum` and `bound`: in the unit of the result, and with the contribution of pairs
+  /// at one position.
   void set(double sum, double bound, const OnOnePlace& pairs, double& energy, double& energy_bound,
            ReferencePairEnergy& answer) const {
     const long double unit = std::scalbn(1.0L, 2 * exponent_) * options_.unit_factor;
@@ -183,8 +188,8 @@ class ReferencePairs {
     return all;
   }
 
-  /// Finds for each row the sources nearer than `times` the singular distance. Sources are sorted by x, so each row
-  /// looks only at sources with nearly its x.
+  /// Counts for each row the sources nearer than `times` the singular distance. Sources are sorted by x, so each row is
+  /// compared only with sources of nearly the same x.
   [[nodiscard]] std::vector<OnOnePlace> on_one_place(const Charges& rows, const Charges& sources, double times) const {
     const double distance = times * singular_distance_of_points;
     std::vector<std::pair<double, std::size_t>> by_x;

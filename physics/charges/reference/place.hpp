@@ -11,8 +11,7 @@ struct Place {
   Eigen::Array3d high, low;
 };
 
-/// Returns position - origin exactly. The low part follows from the larger operand, the difference and the smaller
-/// operand.
+/// Returns position - origin exactly: Dekker's fast two-sum, with the larger operand first.
 inline Place shifted(const Eigen::Array3d& position, const Eigen::Array3d& origin) {
   Place place;
   for (int axis = 0; axis < 3; ++axis) {

@@ -1,6 +1,6 @@
-// One problem as the referee sees it: potential and field in double precision, one tile of targets at a time. The
-// referee shares no arithmetic and no decision with the implementations that it judges. It has its own status, its own
-// rule for a charge on a target and its own sums. One file, because the sums use the data that are prepared here.
+// One problem of the referee: potential and field in double precision, one tile of targets at a time. The referee
+// shares no arithmetic and no decision with the implementations that it judges. It has its own status, its own rule for
+// a charge on a target and its own sums. One file, because the sums use the data that are prepared here.
 //
 // The referee must be clearly more accurate than the bounds that it checks. Double precision suffices to check single
 // precision (relative errors of 2^-22), except near a charge: there, displacements lose digits of the coordinates. To
@@ -8,8 +8,8 @@
 // - displacements carry the low parts that position - origin and index * spacing round away (else errors grow as L/r);
 // - terms and sums keep the digits that each operation loses, because the errors of many equal terms would add up.
 //
-// Charges near a target may lie on it. They are added one by one, in long double for either precision. Charges are
-// scaled by a power of two if their terms would overflow.
+// A charge near a target may lie on the target. Its term is computed by itself, in long double for either precision.
+// Charges are scaled by a power of two if their terms would overflow.
 #pragma once
 
 #include <Eigen/Core>
@@ -262,8 +262,8 @@ class ReferenceProblem {
     return (points - 1) * spacing_;
   }
 
-  /// Status by the input alone. Without a target there is no origin from which a range could be counted. Without a
-  /// charge there is nothing to sum.
+  /// Status by the input alone. The range is not checked without a target, because there is no origin, nor without a
+  /// charge.
   [[nodiscard]] std::int32_t input_status(const Positions& position, const Eigen::Map<const Eigen::ArrayXd>& charge,
                                           const Eigen::Map<const Eigen::ArrayXd>& width, bool anywhere) const {
     const double limit = precision_ == ScalarType::float32 ? 1e15 : 1e150;
@@ -281,8 +281,8 @@ class ReferenceProblem {
   void keep_charges(const Positions& position, const Eigen::Map<const Eigen::ArrayXd>& charge,
                     const Eigen::Map<const Eigen::ArrayXd>& width) {
     used_ = (charge != 0).count();
-    // The exponents of the largest charge, of the number of charges and of the largest 1/rho^2 must add up to less than
-    // 1000.
+    // No sum overflows if the exponents of the largest charge, the number of charges and the largest 1/rho^2 add up to
+    // at most 1000.
     least_rho_ = options_.softening > 0 ? options_.softening : singular_distance_;
     for (const double length : width)
       if (length >= least_width) least_rho_ = std::min(least_rho_, length);
@@ -341,7 +341,8 @@ class ReferenceProblem {
       law_.per_last_digit_of_reach2 = 0x1p54 / law_.reach2;
     }
     // least_ allows for numbers that are rounded to subnormal numbers: stored values, terms in double precision, and
-    // screened terms in single precision. A bound beyond all numbers allows any value.
+    // screened terms in single precision. If least_ overflows, every bound is the largest double, which allows any
+    // value (verdict.cpp).
     double least_of_terms = std::numeric_limits<double>::denorm_min();
     if (interaction_ == InteractionKind::screened) {
       split(1 / static_cast<long double>(options_.screening_length), law_.per_screening_length,
@@ -353,7 +354,7 @@ class ReferenceProblem {
              (single ? std::numeric_limits<float>::denorm_min() : std::numeric_limits<double>::denorm_min());
     // Displacements without low parts lose accuracy: their error is 2^-51 times L, the extent. Near a charge this is
     // too much, above all to decide whether the charge lies on the target. The loops also cannot leave out a target's
-    // own charge, so add_charge() must see that charge too.
+    // own charge, but add_charge() can. So near2_ includes that charge too.
     near2_ = std::pow(1.001 * singular_distance_ + (single ? 0x1p-36 * extent_ : 0), 2);
     if (kind_ == TargetKind::charges) near2_ = std::max(near2_, law_.softening2);
     static const TileLoops fastest = usable_tile_loops().front();
@@ -374,7 +375,7 @@ class ReferenceProblem {
   [[nodiscard]] double lost_along(int axis, std::int64_t index) const {
     return std::fma(static_cast<double>(index), spacing_[axis], -along(axis, index));
   }
-  /// Sets the low parts only where loops read them.
+  /// Sets the low part only for double precision; other loops do not read it.
   void set_along(int axis, std::int64_t index, TileTotals& tile, int k) const {
     tile.place.high[axis][k] = along(axis, index);
     if (precision_ != ScalarType::float32) tile.place.low[axis][k] = lost_along(axis, index);
@@ -398,7 +399,7 @@ class ReferenceProblem {
     const double factor = std::abs(options_.unit_factor);
     constexpr int unit = 600;
     const double limit = std::scalbn(largest, -unit) / factor;
-    // Usually no placement of the charges could make a value leave its range. Then the sums are not needed.
+    // Usually the values stay in range for any positions of the charges. Then the sums are not needed.
     const double at_most = std::scalbn(charge_.abs().sum(), -unit - scale_) / least_rho_;
     const double field_at_most = at_most / least_rho_ + (options_.cutoff > 0 ? 2 * at_most / options_.cutoff : 0);
     if (std::max(at_most, field_at_most) < 0.9 * limit) return;
@@ -430,8 +431,8 @@ class ReferenceProblem {
     return {to_lattice(i, 0), to_lattice(i, 1), to_lattice(i, 2)};
   }
 
-  /// Number of targets that have a charge on them other than their own. Charges are sorted by x, so each target looks
-  /// only at charges with nearly its x.
+  /// Number of targets that have a charge on them other than their own. Charges are sorted by x, so each target is
+  /// compared only with charges of nearly the same x.
   [[nodiscard]] std::int64_t targets_on_charges() const {
     if (singular_distance_ == 0) return 0;
     std::vector<std::pair<double, Eigen::Index>> by_x;
@@ -478,8 +479,8 @@ class ReferenceProblem {
   std::vector<Eigen::Index> own_;  ///< for each target that is a charge: its index in charge_, or -1 if it is zero
   TileCharges charges_;            ///< all stored charges
   TileLaw law_;
-  double least_ = 0;  ///< least value of any bound
-  double near2_ = 0;  ///< a charge up to this rho^2 may lie on a target
+  double least_ = 0;  ///< added to every bound that is not 0
+  double near2_ = 0;  ///< add_charge() adds the charges up to this rho^2, which may lie on the target
   TileLoop loop_ = nullptr;
 };
 

@@ -10,7 +10,7 @@
 
 namespace smallbatch {
 
-/// Most targets per call.
+/// Maximum number of targets per call.
 inline constexpr int tile_targets = 32;
 
 /// Charges of a problem. Coordinates are relative to the problem's origin; high + low is exact.
@@ -35,7 +35,7 @@ struct TileLaw {
   double reach2 = 0, per_last_digit_of_reach2 = 0;  ///< with a cut-off, bounds count only charges with r^2 < reach2
   double per_cutoff = 0;                            ///< 1 / c
   double per_screening_length = 0, per_screening_length_low = 0;
-  double least_bound = 0;  ///< least value of exp(-rho/l) in a bound
+  double least_bound = 0;  ///< least_screening()
 };
 
 /// Sums at each target. The members with `lost` hold the rounding errors of the additions.
@@ -46,7 +46,7 @@ struct TileSums {
   alignas(64) double nearest2[tile_targets];  ///< least rho^2; if it is 0, the other sums are invalid
 };
 
-/// Sums over the charges first .. last - 1. The last array of targets may be partly filled. The results in its
+/// Sums over the charges first .. last - 1. The last SIMD register of targets may be partly filled. The results in its
 /// remaining lanes mean nothing.
 using TileLoop = void (*)(const TileCharges& charges, std::int64_t first, std::int64_t last, const TileTargets& targets,
                           const TileLaw& law, TileSums& sums);

@@ -1,5 +1,5 @@
-// The one body of the referee's inner loops. Each file that includes it is compiled for one instruction set. Each has
-// Eigen under a different name, so no function of one file replaces that of another.
+// The one body of the referee's inner loops. Each file that includes it is compiled for one instruction set. Each file
+// has Eigen under a different name, so the linker cannot replace a function of one instruction set by that of another.
 #pragma once
 
 #include <Eigen/Core>
@@ -85,7 +85,7 @@ template <class Lanes>
 [[gnu::always_inline]] inline Lanes reciprocal_root(const Lanes& a) {
   return a.rsqrt();
 }
-/// Eigen's reciprocal root is right to a few units in the last place. A step of Newton's method gives its error.
+/// Eigen's reciprocal root is right to a few units in the last place. A step of Newton's method gives the low part.
 template <class Lanes>
 [[gnu::always_inline]] inline Twofold<Lanes> reciprocal_root(const Twofold<Lanes>& a) {
   const Lanes y = a.high.rsqrt(), root = product_of(a.high, y), root_low = fused<Lanes>(a.high, y, -root) + a.low * y;
@@ -104,7 +104,7 @@ template <class Lanes>
   return {high, (rest.low - a.low).max(-high).min(high)};
 }
 
-/// Running sums, one per lane. The code avoids +=, because GCC would then store the sums in each step.
+/// Running sums, one per lane. The code avoids +=, because GCC would then store the sums to memory in each step.
 template <bool exact, class Lanes>
 struct LaneSums {
   Lanes sum = Lanes::Zero(), lost = Lanes::Zero();
@@ -119,7 +119,7 @@ struct LaneSums {
   }
 };
 
-/// The number a, as a factor.
+/// Returns `a` as a number of the loops.
 template <bool exact, class Lanes>
 [[gnu::always_inline]] inline Number<exact, Lanes> number_of(const Lanes& a) {
   if constexpr (exact)
@@ -159,7 +159,7 @@ template <class Lanes>
 template <bool exact, bool field, bool cutoff, InteractionKind kind>
 void add_charges(const TileCharges& charges, std::int64_t first, std::int64_t last, const TileTargets& targets,
                  const TileLaw& law, TileSums& sums) {
-  // The registers can hold the sums of this many targets.
+  // Number of targets at a time. The registers can hold the sums of this many targets.
   constexpr int lanes = (exact ? 1 : field ? 2 : 4) * lanes_of_register;
   static_assert(tile_targets % lanes == 0);
   using Lanes = Eigen::Array<double, lanes, 1>;

@@ -38,7 +38,7 @@ struct TileSum {
 struct TileTotals {
   TileTargets place;
   std::array<std::int64_t, tile_targets> target;
-  std::array<Eigen::Index, tile_targets> own;  ///< the charge that a target leaves out; -1: none
+  std::array<Eigen::Index, tile_targets> own;  ///< index of the charge that is the target; -1: none
   TileSum potential, field[3];
   Tile bound = Tile::Zero(), field_bound = Tile::Zero();    ///< without their constant factors
   std::array<CompensatedSum, tile_targets> net, on_target;  ///< sums of q and |q| over the charges on the target

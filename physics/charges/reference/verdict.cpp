@@ -1,4 +1,4 @@
-// Verdict about stored potentials, fields and energies: whether they agree with the referee's within the bounds.
+// Verdict about stored potentials, fields and energies: whether they agree with the referee's values within the bounds.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -18,7 +18,7 @@ double judge(double got, double expected, double bound, bool may_be_nan) {
   return error_over_bound(got, expected, bound);
 }
 
-/// Whether a bound allows any number: the referee gives the largest double then.
+/// Whether a bound allows any number. The referee sets such a bound to the largest double.
 bool is_any_number(double bound) { return bound == std::numeric_limits<double>::max(); }
 
 template <class T>

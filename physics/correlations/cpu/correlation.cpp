@@ -2,8 +2,8 @@
 // (rank_update.hpp), and threads take squares. A square depends only on its channel and integration. The bits therefore
 // do not depend on the batch or on the number of threads.
 //
-// A sample that is not finite makes the auto of its input not finite. The samples are therefore examined only if a
-// visibility is not finite, after all squares.
+// A sample that is not finite makes the auto of its input not finite. The samples of a channel and integration are
+// therefore examined only if one of its visibilities is not finite, after all squares.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -35,7 +35,7 @@ class CpuCorrelator final : public Correlator {
     const std::int64_t blocks = (signal.inputs - 1) / inputs_per_call + 1, squares = baselines_of(blocks);
     const std::int64_t products = std::min(signal.integrate, signal.times) *
                                   std::min(baselines_of(signal.inputs), inputs_per_call * inputs_per_call);
-    std::vector<std::int64_t> not_finite;  // numbers of sums, each of a channel in an integration
+    std::vector<std::int64_t> not_finite;  // indices integration * channels + channel
     std::mutex mutex;
     parallel_for(signal.integrations() * signal.channels * squares,
                  products_per_piece / std::max<std::int64_t>(1, products), threads_,
@@ -70,7 +70,7 @@ class CpuCorrelator final : public Correlator {
   }
 
  private:
-  /// Returns the update of sum number `of` = integration * channels + channel, still without first_i and first_j.
+  /// Returns the update for index `of` = integration * channels + channel. The caller sets first_i and first_j.
   static RankUpdate update_of(const SignalBatch& signal, const VisibilityBatch& sums, std::int64_t of) {
     const std::int64_t channel = of % signal.channels, first_time = of / signal.channels * signal.integrate;
     const std::int64_t sample = (channel * signal.times + first_time) * signal.inputs;

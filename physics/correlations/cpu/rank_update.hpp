@@ -12,9 +12,9 @@
 
 namespace smallbatch {
 
-/// Most inputs i, and most inputs j, of a call.
+/// Maximum number of inputs i, and of inputs j, per call.
 inline constexpr std::int64_t inputs_per_call = 128;
-/// Number of times that are summed in single precision or in 32-bit integers. Such sums are then added in double
+/// Number of times that are summed in single precision or in 32-bit integers. These sums are then added in double
 /// precision.
 inline constexpr std::int64_t times_per_float_sum = 128, times_per_integer_sum = 256;
 

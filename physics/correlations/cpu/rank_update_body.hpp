@@ -69,7 +69,7 @@ struct Inputs {
     flagged = false;
     if (call.flag == nullptr) return;
     const std::uint8_t* const flag = call.flag + first_time * call.inputs + first;
-    // If the call has no other inputs, the flags of all times follow one another in memory.
+    // If the signal has no other inputs, the flags of all times follow one another in memory.
     const std::int64_t run = count == call.inputs ? count * times : count, runs = count == call.inputs ? 1 : times;
     std::uint8_t any = 0;
     for (std::int64_t t = 0; t < runs; ++t)
@@ -91,13 +91,13 @@ struct LaneSamples {
   Integers in;  // mask of the samples that count: all bits, or none
   std::byte copied[lanes * bytes];
 
-  /// Finds the samples from number `first` of the call on. At most `count` of them count.
+  /// Sets `from` and `in` for the samples from index `first` of the call on. Lanes from `count` on do not count.
   template <bool with_flags>
   [[gnu::always_inline]] void find(const RankUpdate& call, std::int64_t first, std::int64_t count) {
     const std::int64_t left = call.times * call.inputs - first;
     from = static_cast<const std::byte*>(call.signal) + first * bytes;
     in = lane_numbers<lanes>() < static_cast<std::int32_t>(count);
-    // Samples after the call's last one do not count, but their memory must be readable.
+    // A load of whole vectors would read past the call's last sample. So the last samples are copied.
     if (left < lanes) {
       __builtin_memcpy(copied, from, static_cast<std::size_t>(left * bytes));
       from = copied;
@@ -167,7 +167,7 @@ void for_type(const RankUpdate& call, bool with_flags, Pack&& pack) {
   }
 }
 
-/// Multiplies a tile. The last tiles of the inputs may have fewer rows.
+/// Multiplies the first `wanted` rows of a tile. Only the last tiles have fewer than Panels::rows.
 template <class Panels, int rows = Panels::rows, class TileOf>
 [[gnu::always_inline]] inline void multiply_rows(std::int64_t wanted, const Panels& of_rows, std::int64_t r,
                                                  const Panels& of_columns, std::int64_t k, std::int64_t times,
@@ -240,8 +240,9 @@ void add_weights(const RankUpdate& call, const Inputs& rows, const Inputs& colum
   }
 }
 
-/// Fetches the next times into the cache, some lines with each tile. It does so only if the call has all inputs of the
-/// signal and they fill several panels. The times are then consecutive in memory, and there is time to fetch them.
+/// Fetches the samples of the next times into the cache, some cache lines before each tile. It does so only if the call
+/// has all inputs of the signal and they fill several panels. Then these samples are consecutive in memory, and the
+/// tiles take long enough to fetch them.
 struct NextTimes {
   const std::byte *next, *end;
   std::int64_t bytes_per_tile;
@@ -272,7 +273,8 @@ bool update(const RankUpdate& call, RankUpdateMemory& memory) {
   Panels others(memory.samples[1], call.first_i, inputs_from(call.first_i));
   const Panels& rows = on_diagonal ? columns : others;
   const std::int64_t tiles_of_panel = (rows.count - 1) / tile_rows + 1, panels = (columns.count - 1) / lanes + 1;
-  const std::int64_t tiles = (tiles_of_panel * panels + 1) / 2;  // on the diagonal, a lower limit
+  const std::int64_t tiles =
+      (tiles_of_panel * panels + 1) / 2;  // a lower limit on the diagonal, where tiles above it are left out
   bool finite = true;
   for (std::int64_t first_time = 0; first_time < call.times; first_time += Panels::most_times) {
     const std::int64_t left = call.times - first_time, times = left < Panels::most_times ? left : Panels::most_times;

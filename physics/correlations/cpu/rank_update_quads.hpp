@@ -1,5 +1,5 @@
-// Correlation of integers by AVX-512 VNNI. One instruction adds four products of bytes to each of 16 sums, as if in
-// unlimited precision. The rules for including rank_update_body.hpp hold here too.
+// Correlation of integers by AVX-512 VNNI. One instruction adds four products of bytes to each of 16 sums, without
+// saturation of intermediate results. The rules for including rank_update_body.hpp hold here too.
 //
 // The four products belong to two times of one input. The bytes (a, b, a', b') of row i with (c, d, c', d') of column j
 // give ac + bd + a'c' + b'd', a real part. With (-d, c, -d', c') they give the imaginary part.
@@ -86,7 +86,8 @@ struct QuadPanels : Inputs {
   }
 
  private:
-  // The sums have the instruction's own type. With another type, GCC 12 copies each sum in each step.
+  // The sums are vectors of int32, as the instruction needs them. With another type, GCC 12 copies each sum in each
+  // step.
   static Integers plus_products(Integers sum, Integers without_sign, Integers with_sign) {
     return reinterpret_cast<Integers>(_mm512_dpbusd_epi32(
         reinterpret_cast<__m512i>(sum), reinterpret_cast<__m512i>(without_sign), reinterpret_cast<__m512i>(with_sign)));

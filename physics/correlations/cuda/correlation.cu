@@ -1,4 +1,4 @@
-// The kernels of a correlation in their order, and the parts of the workspace.
+// Enqueues the kernels of a correlation, and divides the workspace into parts.
 #include "physics/correlation.cuh"
 
 #include <algorithm>

@@ -9,12 +9,13 @@
 
 namespace smallbatch {
 
-/// Division of the signal into *slices*: sums are taken of slices. A slice is an integration of a channel, or `slice`
-/// of its times. An index counts slices of an integration fastest, then channels, then integrations.
+/// Division of the signal into *slices*. A slice has up to `slice` consecutive times of one integration of one channel,
+/// and is summed by itself. In an index, the slices of an integration vary fastest, then channels, then integrations.
 struct CorrelationSlices {
   std::int64_t channels = 0, times = 0, integrate = 1, integrations = 0;
   std::int64_t slice = 1, slices = 1;  ///< times of a slice; slices of an integration
-  /// `groups` is the number of times that are read at once, as a row of 8 inputs. No sum begins or ends within a row.
+  /// `groups` is the number of times that are read at once, as if they were one time of 8 inputs. No slice begins or
+  /// ends between these times.
   int inputs = 0, groups = 1;
   std::int64_t row_bytes = 0;  ///< of all inputs at one time; row_bytes * groups is a multiple of 16
 
@@ -31,7 +32,8 @@ cudaError_t launch_prepare_signal(const SignalBatch& signal, std::int64_t to_tim
 cudaError_t launch_slices(SampleType type, const void* signal, const CorrelationSlices& slices, void* sums,
                           std::int32_t* real_sums, cudaStream_t stream);
 
-/// Adds the sums of slices (count, baselines) to those of integrations, in int64, or in double and rounded once.
+/// Adds up the sums of the slices (count, baselines) of each integration: integers in int64, floats in double with one
+/// rounding at the end.
 cudaError_t launch_totals(const CorrelationSlices& slices, const void* of_slices, const VisibilityBatch& sums,
                           cudaStream_t stream);
 

@@ -1,18 +1,19 @@
-// Operands of the tensor cores for correlations. A warp multiplies 16 inputs, the rows, with 8 others, the columns,
-// over some times (mma.sync). Real and imaginary parts of a sample are neighbours along the dimension that is summed
-// over. With x_i = a + b i and x_j = c + d i,
+// Operands of the tensor cores for correlations. A warp multiplies 16 inputs, the rows, with 8 inputs, the columns, and
+// sums over some times (mma.sync). Real and imaginary parts of a sample are neighbours along the dimension that is
+// summed over. With x_i = a + b i and x_j = c + d i,
 //
 //     Re V_ij = sum_t (a, b) . (c, d),     Im V_ij = sum_t (a, b) . (-d, c).
 //
 // Rows are therefore multiplied with columns as they are and with *turned* columns.
 //
-// int8: 16 times at once. A sample has 16 bits, and ldmatrix transposes 8 x 8 samples. It thus turns the (time, input)
-// order of the signal into the rows and columns that the multiplication needs. For d = -128, -d is not an int8. Turned
-// columns therefore have the complement, -d - 1, and sum_t a is added to the imaginary part at the end.
+// int8: a multiplication sums over 16 times. A sample has 16 bits. The instruction ldmatrix transposes 8 x 8 samples.
+// This turns the (time, input) order of the signal into the rows and columns that the multiplication needs. For d =
+// -128, -d is not an int8. Turned columns therefore have the complement, -d - 1, and sum_t a is added to the imaginary
+// part at the end.
 //
-// float32: 4 times at once. Each number is split into two of TF32's 11 bits: x = hi + lo with |lo| <= 2^-11 |x|. The
-// product lo lo is left out (2^-22). The tensor cores round sums towards zero, so they add only 4 times. Their results
-// are added to the sums with rounding to nearest.
+// float32: a multiplication sums over 4 times. Each number is split into two of TF32's 11 bits: x = hi + lo with |lo|
+// <= 2^-11 |x|. The product lo lo is left out (2^-22). The tensor cores round sums towards zero. So they sum over no
+// more than these 4 times, and their results are added to the totals with rounding to nearest.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +46,7 @@ __device__ constexpr std::uint32_t place_of(std::uint32_t time, std::uint32_t ch
   return 16 * (time * row + (chunk ^ (2 * (row >= 8 ? time & 3 : time >> 1 & 1))));
 }
 
-/// A lane's part of 16 inputs.
+/// A lane's registers of the 16 rows.
 template <class Signal>
 struct Rows;
 template <>
@@ -56,7 +57,7 @@ template <>
 struct Rows<Float32Signal> {
   std::uint32_t hi[4], lo[4];
 };
-/// A lane's part of 8 inputs.
+/// A lane's registers of the 8 columns.
 template <class Signal>
 struct Columns;
 template <>
@@ -97,8 +98,8 @@ __device__ inline void add_product(float (&d)[4], const Rows<Float32Signal>& a, 
   for (int k = 0; k < Used; ++k) d[k] += sum[k];
 }
 
-/// Splits x = hi + lo, with hi rounded to nearest. If hi rounds to an infinity, the auto of the input shows it
-/// (totals.cu).
+/// Splits x = hi + lo, with hi rounded to nearest. If hi rounds to an infinity, the auto of the input is not finite,
+/// and launch_status() sums the channel again.
 __device__ inline void split(std::uint32_t x, std::uint32_t& hi, std::uint32_t& lo) {
   hi = (x + 0x1000u) & 0xffffe000u;
   lo = __float_as_uint(__uint_as_float(x) - __uint_as_float(hi));
@@ -114,8 +115,9 @@ class TileReader<Int8Signal, Width> {
  public:
   __device__ TileReader(int first_row, int first_column) {
     const std::uint32_t lane = threadIdx.x & 31, matrix = lane >> 3;
-    // The four 8 x 8 matrices of rows are times 0-7 of inputs 0-7 and 8-15, then times 8-15. Columns have inputs 0-7
-    // first.
+    // ldmatrix loads four 8 x 8 matrices. In the order of rows, the first two are times 0-7 of inputs 0-7 and of inputs
+    // 8-15, and the other two are times 8-15 of these. In the order of columns, the second and the third matrix are
+    // exchanged.
     row_ = place_of<Int8Signal, Width>((lane & 7) + 8 * (matrix >> 1), first_row / 8 + (Width >= 16 ? matrix & 1 : 0));
     column_ =
         place_of<Int8Signal, Width>((lane & 7) + 8 * (matrix & 1), first_column / 8 + (Width >= 16 ? matrix >> 1 : 0));
@@ -157,7 +159,7 @@ class TileReader<Float32Signal, Width> {
   __device__ void columns(Columns<Float32Signal>& columns, std::uint32_t tile, int block, int half, int time) const {
     std::uint32_t re, im;
     // The load is volatile. In a triangle, rows and columns hold the same numbers. Without volatile, the compiler would
-    // copy many of these numbers into pairs at a time, and there are no registers for that.
+    // copy many of these numbers into register pairs at once, and there are not enough registers for that.
     const std::uint32_t place = ((tile + column_ + time * Width * 8) ^ (64 * half)) + 128 * block;
     asm volatile("ld.volatile.shared.v2.b32 {%0,%1}, [%2];" : "=r"(re), "=r"(im) : "r"(place) : "memory");
     split(re, columns.hi[0], columns.lo[0]);

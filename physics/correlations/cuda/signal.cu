@@ -1,4 +1,4 @@
-// Preparation of the signal: samples in the form that the tensor cores need, and numbers of samples that count.
+// Prepares the signal for the tensor cores, and computes the weights.
 #include <algorithm>
 
 #include "core/grid_stride.cuh"
@@ -70,7 +70,7 @@ struct WholeWeight {
 };
 
 /// Counts the samples of each baseline that are flagged for neither input. A block of threads handles row i of an
-/// integration and channel; its threads share the inputs j.
+/// integration and channel. Each thread handles some inputs j.
 __global__ void __launch_bounds__(threads)
     masked_weight_kernel(SignalBatch signal, std::int64_t words, const std::uint32_t* mask, std::int32_t* weight) {
   const std::int64_t rows = signal.integrations() * signal.channels * signal.inputs;

@@ -1,12 +1,14 @@
 // The sums of slices on the tensor cores (tile.cuh).
 //
-// Up to 64 inputs: a warp takes a slice and keeps all its baselines in registers. Each warp has a ring in shared memory
-// for the signal (cp.async), a few kilobytes ahead of the multiplications. Warps do not wait for each other. For 1, 2
-// and 4 inputs, several times are read as one row of 8 inputs, and the diagonal blocks are added at the end.
+// Up to 64 inputs: a warp sums a slice and keeps all its baselines in registers. Each warp copies the signal to a ring
+// buffer in shared memory (cp.async), a few kilobytes ahead of the multiplications. Warps do not wait for each other.
+// For 1, 2 and 4 inputs, several times are read as one row of 8 inputs. Each of these times has a diagonal block of the
+// 8 x 8 sums, and these blocks are added at the end.
 //
-// More inputs: a block of four warps takes the triangle of 128 inputs, or 128 inputs with 64 others. Its warps share a
-// ring. The operands of a multiplication are read during the previous one. Triangles come first: they also sum the real
-// parts that the other panels need for integers.
+// More inputs: a block of four warps sums the triangle of 128 inputs (diagonal_panels), or 128 inputs with 64 previous
+// inputs (other_panels). Its warps share a ring buffer. For int8, the operands of a multiplication are read during the
+// previous multiplication. The kernel diagonal_panels runs first. For int8, it also sums the real parts that
+// other_panels needs.
 #include <type_traits>
 
 #include "core/gpu_plans.cuh"
@@ -34,9 +36,9 @@ __device__ unsigned block_of_grid() {
   return block;
 }
 
-/// A slice: the place of its signal, and its number of times.
+/// The samples of a slice.
 struct Slice {
-  std::int64_t first = 0;  ///< row of the signal
+  std::int64_t first = 0;  ///< index channel * times + time of the first time
   int times = 0;
 };
 /// Finds slice `index`. There are fewer than 2^31 slices.
@@ -48,9 +50,9 @@ __device__ Slice slice_of(const CorrelationSlices& all, std::uint32_t index) {
   return {channel * all.times + first, static_cast<int>(max(end - first, std::int64_t{0}))};
 }
 
-/// Copies a tile of `Width` inputs into shared memory, StageTimes times at once, with `Threads` threads. Places beyond
-/// the slice or the row are zero. For floats, a thread moves its source address from one chunk to the next. With many
-/// inputs, it also computes the destination again each time, because the sums need the registers.
+/// Copies a tile of `Width` inputs into shared memory, StageTimes times at once, with `Threads` threads. Chunks beyond
+/// the slice or the row become zero. For floats, the sums need many registers. A thread then keeps one source address,
+/// which it increments after each chunk. From 64 inputs on, it also computes the destination again for each stage.
 template <class Signal, int Width, int StageTimes, int Threads>
 class TileCopy {
  public:
@@ -58,7 +60,8 @@ class TileCopy {
   /// the end of the row.
   __device__ TileCopy(const char* signal, std::int64_t row_bytes, std::int64_t bytes_there, int times, int thread)
       : row_bytes_(row_bytes) {
-    if (saves_registers) asm volatile("" : "+r"(thread));  // derived values are then not kept for copy_stage()
+    if (saves_registers)
+      asm volatile("" : "+r"(thread));  // copy_stage() then cannot reuse derived values, which would occupy registers
     const int time = thread / row_chunks, chunk = thread % row_chunks;
     const bool is_there = 16 * chunk < bytes_there;
     left_ = is_there ? times - time : 0;
@@ -174,7 +177,7 @@ __global__ void __launch_bounds__(32 * warps_per_block)
 constexpr int panel = 128, panel_threads = 128, half_panel = 64;
 constexpr int stage_shared_bytes = 4 * 16384;  // 16 KiB in which each of four warps stages its tile
 
-/// Barrier of a block's warps. Unless `AreTogether`, warps may reach it from different places in the code.
+/// Barrier of a block's warps. If `AreTogether` is false, warps may call it from different branches of the code.
 template <bool AreTogether>
 __device__ void wait_for_warps() {
   if constexpr (AreTogether)
@@ -183,7 +186,8 @@ __device__ void wait_for_warps() {
     asm volatile("barrier.cta.sync 1, %0;" ::"n"(panel_threads) : "memory");
 }
 
-/// Ring of stages. A stage has tiles of `Rows` and `Columns` inputs side by side, for `times` times.
+/// Ring buffer of stages. A stage has `times` times of a tile of `Rows` inputs, followed by those of a tile of
+/// `Columns` inputs.
 template <class Signal, int Rows, int Columns>
 struct PanelRing {
   static constexpr int times = 128 / Signal::bytes;  // 16 KiB for 128 inputs
@@ -193,8 +197,9 @@ struct PanelRing {
   static_assert(shared_bytes >= stage_shared_bytes && shared_bytes <= shared_bytes_everywhere);
 };
 
-/// Adds a slice of `times` times to a warp's tile. copy(place) fills a stage of the ring. All warps of the block must
-/// call this function together, from one place in the code or from several.
+/// Adds a slice of `times` times to a warp's tile. copy(address) copies the next stage to this address in the ring
+/// buffer. All warps of the block must call this function, because they share the ring buffer. If `AreTogether` is
+/// false, they may call it from different branches of the code. A warp with `is_needed` false only copies.
 template <class Signal, class Ring, bool AreTogether, class Tile, class RowReader, class ColumnReader, class Copy>
 __device__ void add_all(Tile& tile, const RowReader& rows, const ColumnReader& columns, std::uint32_t ring,
                         std::uint32_t columns_at, int times, bool is_needed, const Copy& copy) {
@@ -306,7 +311,7 @@ __global__ void __launch_bounds__(panel_threads, 2)
     int row, column;
   };
   const auto first_of = [&](unsigned block) {
-    int i = 1, j = static_cast<int>(block % pairs);  // a panel, and half panels before it
+    int i = 1, j = static_cast<int>(block % pairs);  // panel i, and half panel j of the 2 i half panels before it
     while (j >= 2 * i) j -= 2 * i++;
     return Firsts{panel * i, half_panel * j};
   };
@@ -330,7 +335,7 @@ __global__ void __launch_bounds__(panel_threads, 2)
                                 row_copy.copy_stage(to);
                                 column_copy.copy_stage(to + Ring::row_bytes);
                               });
-  const unsigned block = block_of_grid();  // this number and the places are found again, to save registers
+  const unsigned block = block_of_grid();  // the block, row and column are computed again, to save registers
   const auto [row_again, column_again] = first_of(block);
   tile.store(sums + std::int64_t{block / pairs} * baselines_of(slices.inputs), row_again + row, column_again + column,
              min(half_panel, slices.inputs - row_again - row), ring + warp * 16384);

@@ -1,6 +1,6 @@
 // The sums of a warp's tile of inputs with another tile, or with itself. This file multiplies operands (operands.cuh)
-// and moves sums out of the registers. Tiles leave through shared memory, so that a warp stores whole rows. Separate
-// stores of 8 bytes took a quarter of the kernel's time.
+// and stores the sums from the registers. Sums pass through shared memory, so that a warp stores whole rows. Separate
+// stores of 8 bytes would take a quarter of the kernel's time.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ class RealSums {
     for (int k = 0; k < 4; ++k)
       sum_[block][k & 1] = __dp4a(static_cast<int>(rows.a[k]), real_parts, sum_[block][k & 1]);
   }
-  /// Loads the sums of these rows, which another tile has stored.
+  /// Loads the sums of these rows, which store_reals() of another tile has stored.
   __device__ void load(const int* real_sums, int rows) {
     const int lane = threadIdx.x & 31;
 #pragma unroll
@@ -55,9 +55,9 @@ class RealSums<Float32Signal, RowBlocks> {
   __device__ float of(int, int) const { return 0; }
 };
 
-/// Sums of a warp in registers: 16 RowBlocks inputs with 8 ColumnBlocks others, or with themselves (`IsTriangle`). A
-/// triangle leaves out columns that no row of their block needs. If `AddsReals`, the tile adds the real parts;
-/// otherwise their sums are loaded.
+/// Sums of a warp in registers: 16 RowBlocks inputs with 8 ColumnBlocks other inputs, or with themselves
+/// (`IsTriangle`). For each block of 16 rows, a triangle leaves out the columns above the diagonal block. If
+/// `AddsReals`, the tile also sums the real parts of its rows; otherwise load_reals() loads these sums.
 template <class Signal, int RowBlocks, int ColumnBlocks, bool IsTriangle, bool AddsReals>
 class WarpTile {
  public:
@@ -183,7 +183,7 @@ class WarpTile {
       for (int half = 0; half < 2; ++half) {
         const int row = 16 * r + 8 * half + lane / 4;
         const Sum real = reals_.of(r, half);
-        // Each store has 16 bytes. Consecutive rows alternate between halves of 128 bytes.
+        // Each store has 16 bytes. Consecutive rows alternate between halves of 128 bytes, to avoid bank conflicts.
         const std::uint32_t to = stage + 8 * ((row - 16 * First) * Width + ((2 * (lane & 3)) ^ (8 * (row & 1))));
 #pragma unroll
         for (int n = 0; n < columns_of(r); ++n) {

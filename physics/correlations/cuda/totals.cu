@@ -1,4 +1,4 @@
-// Sums of integrations from those of slices, and the status of each channel.
+// Adds the sums of slices to sums of integrations, and sets the status of each channel.
 #include <algorithm>
 #include <cmath>
 
@@ -42,7 +42,7 @@ struct AddSlices {
   }
 };
 
-// Findings about a channel, until the last kernel turns them into its status.
+// Bits in `info` for findings about a channel, until StatusOfFindings turns them into its status.
 constexpr std::int32_t is_suspect = 1, has_bad_sample = 2, leaves_range = 4;
 
 /// Checks an auto of an integration and channel. If all autos of a channel are finite, all samples of the channel and

@@ -89,7 +89,8 @@ std::pair<T, T> parts_of(const void* visibility, std::int64_t baseline) {
 
 double exact(bool is_right) { return is_right ? 0 : infinity; }
 
-/// Error over bound of a stored real or imaginary part. `exact_sum` is the referee's sum over `samples` samples.
+/// Error over bound of a stored real or imaginary part. `exact_sum` is the referee's sum over `samples` samples, and
+/// `powers` is sqrt(P_i P_j).
 double judge_float(float got, double exact_sum, double powers, std::int32_t samples, bool is_mean) {
   if (samples == 0) return exact(is_mean ? std::isnan(got) : got == 0);
   double expected = exact_sum;

@@ -1,5 +1,5 @@
-// The one body of the referee's products. Each file that includes it is compiled for one instruction set. Each has
-// Eigen under a different name, so no function of one file replaces that of another.
+// The one body of the referee's products. Each file that includes it is compiled for one instruction set. Each file has
+// Eigen under a different name, so the linker cannot replace a function of one instruction set by that of another.
 #pragma once
 
 #include <Eigen/Core>

@@ -29,7 +29,7 @@ std::pair<double, double> sample_at(const void* signal, std::int64_t sample) {
 }
 
 /// Sets the samples of one input to 0 if they are not finite. Real and imaginary parts of the input alternate in
-/// memory, `apart` places apart. Returns sum |x|^2 of the finite samples.
+/// memory, `apart` elements apart. Returns sum |x|^2 of the finite samples.
 double without_bad_samples(double* part, std::int64_t apart, std::int64_t times) {
   double power = 0;
   for (std::int64_t t = 0; t < times; ++t, part += 2 * apart) {
@@ -142,8 +142,8 @@ void ReferenceSums::add_all(std::int64_t times) {
       const std::int64_t columns = std::min(block_inputs, inputs_ - first_j);
       loops_.multiply(&samples_[2 * first_j * times], 2 * columns, &samples_[2 * first_i * times], 2 * rows, times,
                       product_.data());
-      // Rows are the real parts of inputs i, then their imaginary parts. Columns are the same parts of inputs j. On the
-      // diagonal only one triangle is computed.
+      // Rows of the product are the real parts of inputs i, then their imaginary parts. Columns are the same parts of
+      // inputs j. If i and j are the same block, only one triangle is computed.
       const auto product = [&](std::int64_t r, std::int64_t c) {
         if (first_i == first_j && c > r) std::swap(r, c);
         return product_[r * 2 * columns + c];
@@ -158,7 +158,7 @@ void ReferenceSums::add_all(std::int64_t times) {
 }
 
 void ReferenceSums::add_listed(std::int64_t times) {
-  // Puts the times of each input one after another.
+  // Copies the samples so that the times of each input are consecutive.
   for (const std::int64_t i : listed_) {
     const std::int64_t first = i / block_inputs * block_inputs, count = std::min(block_inputs, inputs_ - first);
     const double* from = &samples_[2 * first * times + i - first];
