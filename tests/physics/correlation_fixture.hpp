@@ -1,4 +1,4 @@
-// Signals, their visibilities and the truth about them, for tests over all implementations of Correlator.
+// Signals, their visibilities, and true visibilities in long double, for tests over all implementations of Correlator.
 #pragma once
 
 #include <cmath>

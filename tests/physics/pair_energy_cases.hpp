@@ -111,7 +111,7 @@ inline Comparison compare_with_truth(const PairEnergyBlock& block, const std::ve
   return found;
 }
 
-/// Random charges, some of which are 0; in groups 0, 1 and 2 if these are wanted.
+/// Random charges, some of which are 0. If `in_groups`, they are in groups 0, 1 and 2.
 inline Problem some_charges(std::uint64_t seed, std::int64_t count, bool in_groups, double shift = 0) {
   Problem problem = random_problem(seed, count, 12);
   for (double& coordinate : problem.position) coordinate += shift;

@@ -96,8 +96,8 @@ inline Problem uniform_shell() {
   return problem;
 }
 
-/// Problems in the arrays that evaluate() takes. A charge and a point of NaN lie before the first problem and after the
-/// last one. No code may read them.
+/// Problems in the arrays that Potential::evaluate() reads. A charge and a point of NaN lie before the first problem
+/// and after the last one. No code may read them.
 struct Batch {
   std::vector<std::int64_t> offset{1}, point_offset{1};
   std::vector<double> position{NAN, NAN, NAN}, charge{NAN}, origin, spacing, point{NAN, NAN, NAN}, width{NAN};
@@ -252,7 +252,7 @@ inline long double extent(const Problem& problem, const Where& where) {
   return largest;
 }
 
-/// Returns the distance within which a charge lies on a target; 0 if nothing is singular.
+/// Returns the distance within which a charge lies on a target; 0 with a softening.
 inline double singular_distance(const Problem& problem, const Where& where, const PotentialOptions& options) {
   if (options.softening > 0) return 0;
   return where.kind == TargetKind::lattice ? 1e-6 * *std::min_element(problem.spacing.begin(), problem.spacing.end())

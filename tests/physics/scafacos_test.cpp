@@ -95,8 +95,8 @@ class ScafacosTest : public PotentialBackendTest {
     });
   }
 
-  /// Expects the energies of all pairs, and the energies of each charge's pairs, which are q_i V_i / 2 with V_i of the
-  /// file.
+  /// Compares the energy per charge with q_i V_i / 2, where V_i is the potential in the file. Compares the energy of
+  /// all pairs with the sum of these numbers.
   void expect_pair_energies(const ReferenceFile& file) {
     const ReferenceSystem system = read_system(directory_ + "/" + file.name + ".xml.gz");
     ASSERT_EQ(system.problem.charge.size(), file.charges) << "in " << directory_ << '/' << file.name << ".xml.gz";

@@ -1,4 +1,4 @@
-// True action of a charge on a target, in long double, by formulas of the tests.
+// True action of a charge on a target, in long double. The formulas are not those of the library.
 #pragma once
 
 #include <algorithm>

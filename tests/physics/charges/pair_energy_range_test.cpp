@@ -15,7 +15,7 @@ TEST_P(PairEnergyRange, PairsTooNearForSinglePrecisionAreSummedInDouble) {
   for (const bool in_groups : {false, true})
     for (const double apart : {0.9e-5, 3e-4, 7e-4}) {
       Problem problem = some_charges(961, 300, in_groups, 2000);
-      for (double& q : problem.charge) q *= 1e-4;                           // the pair then outweighs them
+      for (double& q : problem.charge) q *= 1e-4;                           // the pair below then outweighs these
       problem.position[0] = problem.position[1] = problem.position[2] = 0;  // an extent of 3500 angstrom
       const double x = problem.position[3 * 150] + 0x1p-20, y = 2001, z = 2002;
       problem.add(x, y, z, 1);
@@ -65,7 +65,7 @@ TEST_P(PairEnergyRange, PairsOnOnePlaceFollowThePolicy) {
       const PairEnergyOptions options{Singular::infinite, precision, -2};
       const std::vector<Problem> problems{alike, unlike, both};
       const PairEnergyBlock marked = evaluate(problems, options);
-      EXPECT_EQ(marked.energy[0], -infinity);  // the factor turns the sign
+      EXPECT_EQ(marked.energy[0], -infinity);  // the unit factor is negative
       EXPECT_EQ(marked.energy[1], infinity);
       EXPECT_TRUE(std::isnan(marked.energy[2]));
       EXPECT_EQ(marked.info, (std::vector<std::int32_t>{2, 1, 2}));
@@ -126,7 +126,7 @@ TEST_P(PairEnergyRange, TheRangeOfInputsIsThePrecisions) {
 }
 
 TEST_P(PairEnergyRange, LargeNumbersInSinglePrecision) {
-  Problem problem;  // two charges far apart, one strong and one weak
+  Problem problem;  // two strong charges far apart, and a weak charge
   problem.add(0, 0, 0, 1e15);
   problem.add(1e15, 0, 0, 1e15);
   problem.add(0, 1e14, 0, -1e-15);

@@ -111,8 +111,9 @@ TEST_P(PairEnergies, RockSaltGivesMadelungsConstant) {
 }
 
 TEST_P(PairEnergies, DipolesAttractAsTheirMomentsSay) {
-  constexpr double d = 1e-3,
-                   r = 4;  // side by side along z, with moments of 1 along z and x: p.p' / r^3 - 3 (p.r)(p'.r) / r^5
+  constexpr double
+      d = 1e-3,
+      r = 4;  // dipoles at distance r along z, moments (0,0,1) and (x,0,z): U = p.p' / r^3 - 3 (p.r)(p'.r) / r^5
   for (const auto& [x, z, expected] : {std::tuple{0.0, 1.0, -2 / 64.0}, {1.0, 0.0, 0.0}, {0.6, 0.8, -1.6 / 64}}) {
     Problem problem;
     problem.add(0, 0, d / 2, 1 / d, 1);

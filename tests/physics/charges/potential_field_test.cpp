@@ -190,7 +190,7 @@ TEST_P(PotentialField, FluxThroughABoxIsTheChargeWithin) {
 }
 
 TEST_P(PotentialField, LaplacianVanishesAwayFromCharges) {
-  // Computes div E on a lattice by central differences of fourth order, at least 3 away from charges.
+  // Computes div E and the Laplacian of V on a lattice by central differences of fourth order, away from the charges.
   Problem problem = random_problem(351, 100, 3);
   problem.origin = {6, 0, 1};
   constexpr double h = 0.05;
@@ -239,7 +239,7 @@ TEST_P(PotentialField, DipoleFarAway) {
     for (std::size_t i = 0; i < 5; ++i) {
       const auto& n = directions[i];
       const double along = p[0] * n[0] + p[1] * n[1] + p[2] * n[2];
-      const double allowed = sizeof(T) == 4 ? 1e-4 : 1e-7;  // single precision sums 100 e that nearly cancel
+      const double allowed = sizeof(T) == 4 ? 1e-4 : 1e-7;  // charges of 100 and -100 e nearly cancel
       EXPECT_NEAR(answer.potential[i], along / 25, allowed);
       for (std::size_t axis = 0; axis < 3; ++axis)
         EXPECT_NEAR(answer.field[3 * i + axis], (3 * along * n[axis] - p[axis]) / 125, allowed) << i;
@@ -261,7 +261,7 @@ TEST_P(PotentialField, QuadrupoleFarAway) {
   for (std::size_t i = 0; i < 6; ++i) {
     const double cosine = std::cos(angles[i]), sine = std::sin(angles[i]);
     const double v = quadrupole * (3 * cosine * cosine - 1) / (2 * 64);
-    const double allowed = quadrupole * 1e-3 / 64;  // (d/r)^2 with its factors
+    const double allowed = quadrupole * 1e-3 / 64;  // the next order of the expansion is smaller by about (d/r)^2
     EXPECT_NEAR(answer.potential[i], v, allowed);
     EXPECT_NEAR(dot(answer, i, {sine, 0, cosine}), 3 * v / 4, 4 * allowed);
     EXPECT_NEAR(dot(answer, i, {cosine, 0, -sine}), 3 * quadrupole * cosine * sine / 256, 4 * allowed);

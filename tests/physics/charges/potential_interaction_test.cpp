@@ -179,7 +179,7 @@ TEST_P(Interactions, ValuesOfGaussiansLeaveTheirRangeByTheirWidth) {
   Problem problem;
   problem.add(1, 1, 1, 1e15);
   for (const auto& [width, leaves] : {std::pair{1.0, false}, {1e-10, true}, {0.0, false}}) {
-    problem.width = {width};  // a point charge on a lattice point counts with the spacing
+    problem.width = {width};  // for a point charge on a lattice point, rho is the spacing
     EXPECT_EQ(evaluate_everything<float>(*potential_, {3, 3, 3}, {problem}, {Singular::infinite, 1e4}).info[0],
               leaves       ? info_values_out_of_range
               : width == 0 ? 1
@@ -217,7 +217,7 @@ TEST_P(Interactions, SplitsAndBatchesDoNotChangeBits) {
         EXPECT_TRUE(std::equal(plane.potential.begin(), plane.potential.end(),
                                alone.potential.begin() + static_cast<std::ptrdiff_t>(begin)));
         if (backend_.kind != BackendKind::cpu) return;
-        // Rows of a long lattice are summed by another loop.
+        // In a lattice with longer rows, other targets share a tile.
         const Answer<T> lattice = evaluate<T>(*potential_, where, {problems[1]}, options);
         const Answer<T> rows = evaluate<T>(*potential_, {70, 5, 8}, {problems[1]}, options);
         for (std::size_t row = 0; row < 40; ++row)
@@ -233,7 +233,7 @@ TEST_P(Interactions, SplitsAndBatchesDoNotChangeBits) {
 TEST_P(Interactions, EnergiesOfGroups) {
   for (const bool with_widths : {false, true}) {
     Problem problem = some_problem(21, 90, with_widths);
-    if (!with_widths) problem.position[3 * 91] += 1;  // moves it away from the charge below
+    if (!with_widths) problem.position[3 * 91] += 1;  // charge 91 lies on charge 1
     for (const double cutoff : {0.0, 5.0}) {
       const PotentialOptions options = screened(with_widths ? 0 : 4, 0, cutoff);
       const Answer<double> found = evaluate_everything<double>(*potential_, {2, 2, 2}, {problem}, options);
@@ -254,7 +254,7 @@ TEST_P(PairInteractions, TwoChargesByHand) {
     problem.width.clear();
     EXPECT_NEAR(evaluate({problem}, {Singular::infinite, precision, 1, 0, 0, 2.5}).energy[0], -0.4 * std::exp(-2.0),
                 allowed);
-    problem.width = {3, 4};  // together 5
+    problem.width = {3, 4};  // sqrt(3^2 + 4^2) = 5
     EXPECT_NEAR(evaluate({problem}, {Singular::infinite, precision}).energy[0], -0.4 * std::erf(std::sqrt(0.5)),
                 allowed);
     Problem on_one_place = problem;

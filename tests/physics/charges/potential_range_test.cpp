@@ -55,8 +55,8 @@ Exact exact(const Problem& problem, const Where& where, const PotentialOptions& 
   return all;
 }
 
-/// Returns whether `got` is right. The allowed error is a part of the sum of magnitudes, plus the smallest number of T.
-/// If the allowed error is beyond the range of T, every number except a NaN is right.
+/// Returns whether `got` is right. The allowed error is a fraction of the sum of magnitudes, plus the smallest number
+/// of T. If the allowed error is beyond the range of T, every number except a NaN is right.
 template <class T>
 bool is_close(T got, long double exact, long double magnitude) {
   const long double allowed = (sizeof(T) == 4 ? 4e-6L : 1e-14L) * magnitude + std::numeric_limits<T>::denorm_min();
@@ -233,9 +233,9 @@ TEST_P(PotentialRange, OfLatticesIsDecidedByTheChargesAlone) {
     Problem problem;
     PotentialOptions options;
     bool field;
-    double sum;  // the sum that the rule compares with the range, for a factor of 1
+    double sum;  // the sum that decides (info_values_out_of_range), for a unit factor of 1
   };
-  Problem near;  // charges at 0.25 from the point (1, 0, 0), and at 0.5 beyond the last point
+  Problem near;  // distances of the charges to the nearest points: 0.25 and 0.5
   near.add(1.25, 0, 0, -2);
   near.add(0, 0, 2.5, 3);
   Problem cancelling = near;
@@ -243,9 +243,9 @@ TEST_P(PotentialRange, OfLatticesIsDecidedByTheChargesAlone) {
   Problem on_point;
   on_point.spacing = {1, 0.5, 2};
   on_point.add(1, 0.5, 2, 3);
-  Problem softened;  // d = 0.3, rho = 0.5
+  Problem softened;  // with a softening of 0.4: d = 0.3 and rho = 0.5
   softened.add(1, 0, 1.7, 1);
-  softened.add(1, 1, 1, 1);  // rho = 0.4
+  softened.add(1, 1, 1, 1);  // on a point: rho = 0.4
   Problem zero = near;
   zero.add(1, 1, 1, 0);
   const Case cases[] = {{"V", near, {}, false, 2 / 0.25 + 3 / 0.5},
@@ -263,7 +263,7 @@ TEST_P(PotentialRange, OfLatticesIsDecidedByTheChargesAlone) {
   for (const Case& given : cases)
     for_both_precisions([&](auto zero_of_type) {
       using T = decltype(zero_of_type);
-      for (const double part : {1 - 1e-6, 1 + 1e-6}) {  // fraction of the edge of the range
+      for (const double part : {1 - 1e-6, 1 + 1e-6}) {  // fraction of the largest number of T
         PotentialOptions options = given.options;
         options.unit_factor = -largest_of<T> / given.sum * part;
         const Batch batch(shape, {random_problem(3, 5, 2), given.problem, random_problem(4, 0, 2)});
@@ -308,7 +308,7 @@ TEST_P(PotentialRange, OfPointsIsDecidedByTheirValues) {
     EXPECT_TRUE(std::isnan(with_field.field[0]));  // there is no field at the charge
     EXPECT_EQ(with_field.field[3 * 4], static_cast<T>(-infinity));
     EXPECT_EQ(with_field.field[3 * 4 + 1], 0);
-    // Charges as targets: two are 1 and 0.5 away from a third.
+    // Charges as targets: the first and the third are at distances 1 and 0.5 from the second.
     Problem charges;
     for (const double x : {0.0, 1.0, 1.5}) charges.add(x, 0, 0, 0.4);
     const auto own = evaluate<T>(*potential_, at_charges, {charges}, marked);

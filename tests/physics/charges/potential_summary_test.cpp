@@ -85,7 +85,7 @@ TEST_P(PotentialSummaryTest, OfPlanesIsOfThosePlanes) {
 }
 
 TEST_P(PotentialSummaryTest, HaveTheSameBitsForEveryCutIntoPlanes) {
-  // Planes of one point, of less than one piece, and of several pieces with a partly filled last one.
+  // Planes of one point, of less than one piece (4096 values), and of several pieces, the last of them partly filled.
   for (const LatticeShape shape : {LatticeShape{1, 1, 40}, {30, 17, 9}, {131, 127, 7}}) {
     std::vector<Problem> problems{random_problem(541, 9, 6), random_problem(542, 3, 6), random_problem(543, 0, 6)};
     problems[1].add(problems[1].origin[0], problems[1].origin[1], problems[1].origin[2] + 3, -1);  // an infinity
@@ -271,7 +271,7 @@ TEST_P(PotentialEnergy, PairsThatShareAPlaceFollowThePolicy) {
     problem.add(5, 6, 7, first, 1);
     problem.add(5, 6, 7 + off, second, 2);
     problem.add(5, 6, 10, 3, 2);
-    problem.add(5, 6, 10, 8, 2);  // in one group only, so it forms no pair
+    problem.add(5, 6, 10, 8, 2);  // on a charge of the same group, so they form no pair
     return problem;
   };
   Problem opposite = pair(1, 1, 0);
@@ -283,7 +283,7 @@ TEST_P(PotentialEnergy, PairsThatShareAPlaceFollowThePolicy) {
     EXPECT_EQ(marked[0], infinity);
     EXPECT_EQ(marked[1], -infinity);
     EXPECT_EQ(evaluate_everything<T>(*potential_, at_charges, problems, {Singular::infinite, -1}).energy[0], -infinity);
-    EXPECT_NEAR(marked[2], 1e6 + 11 / 3.0, 1e-3);  // 7 + 2e-6 is not exact
+    EXPECT_NEAR(marked[2], 1e6 + 11 / 3.0, 1e-3);  // 7 + 2e-6 is rounded
     EXPECT_TRUE(std::isnan(marked[3]));
     EXPECT_EQ(marked[4], 0);
     const auto skipped = evaluate_everything<T>(*potential_, at_charges, problems, {Singular::skip, 1}).energy;

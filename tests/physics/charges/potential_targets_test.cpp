@@ -41,8 +41,7 @@ TEST_P(PotentialTargets, TwoChargesFeelEachOtherAlone) {
     const double allowed = sizeof(T) == 4 ? 1e-6 : 1e-15;
     EXPECT_NEAR(answer.potential[0], -1 / 5.0, allowed);
     EXPECT_NEAR(answer.potential[1], 2 / 5.0, allowed);
-    const double expected[6] = {3 / 125.0, 4 / 125.0, 0,
-                                6 / 125.0, 8 / 125.0, 0};  // field of one charge, towards the other
+    const double expected[6] = {3 / 125.0, 4 / 125.0, 0, 6 / 125.0, 8 / 125.0, 0};  // field of each charge at the other
     for (std::size_t i = 0; i < 6; ++i) EXPECT_NEAR(answer.field[i], expected[i], allowed) << i;
   });
 }
@@ -50,7 +49,7 @@ TEST_P(PotentialTargets, TwoChargesFeelEachOtherAlone) {
 TEST_P(PotentialTargets, LatticePointsGivenAsPointsHaveTheSameValues) {
   const LatticeShape shape{9, 8, 7};
   Problem problem = random_problem(221, 300, 8);
-  problem.spacing = {0.75, 1.25, 0.5};  // every lattice point is then a double
+  problem.spacing = {0.75, 1.25, 0.5};  // coordinates of lattice points are then exact
   for (std::int64_t i = 0; i < shape.points(); ++i)
     problem.add_point(problem.origin[0] + 0.75 * static_cast<double>(i % 9),
                       problem.origin[1] + 1.25 * static_cast<double>(i / 9 % 8),
@@ -141,12 +140,12 @@ TEST_P(PotentialTargets, ChargesThatShareAPlaceAreOnOneAnother) {
   Problem problem = random_problem(241, 130, 8);
   problem.add(1, 2, 3, 0.5);
   problem.add(1, 2, 3, 0.75);
-  problem.add(5, 2, 3, 1);  // the two charges below cancel here
+  problem.add(5, 2, 3, 1);  // at this target, the next two charges cancel
   problem.add(5, 2, 3, -1);
   problem.add(5, 2, 3, 1);
-  problem.add(2, 2, 2, 0);  // a target without charge
+  problem.add(2, 2, 2, 0);  // two charges of 0 at one position
   problem.add(2, 2, 2, -0.0);
-  problem.add(3, 3, 3, 0);  // a target on a charge
+  problem.add(3, 3, 3, 0);  // a charge of 0 on a charge of -2
   problem.add(3, 3, 3, -2);
   for_both_precisions([&](auto zero) {
     using T = decltype(zero);

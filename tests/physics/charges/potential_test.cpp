@@ -169,8 +169,8 @@ TEST_P(PotentialTest, AnyShape) {
   }
 }
 
-// The lattice has enough points for the tiles that fill the GPU. A few planes take smaller tiles, and a single plane
-// takes the smallest tiles.
+// On the GPU, potentials in single precision use all tiles of lattice.cu. The whole lattice has large tiles, 40 planes
+// have medium tiles, and one plane has small tiles.
 TEST_P(PotentialTest, LargeLatticesAndTheirPlanesHaveTheSameBits) {
   const LatticeShape shape{130, 131, 132};
   const Problem problem = random_problem(1201, 19, 9);
@@ -365,8 +365,8 @@ TEST_P(PotentialTest, ChargesCloseToPoints) {
 }
 
 TEST_P(PotentialTest, LongLatticeWhereSinglePrecisionBlursNeighbours) {
-  // A rounding of 2^-24 of the last coordinate is 0.6 % of a spacing. Charges therefore affect several points around
-  // them.
+  // A rounding of 2^-24 of the last coordinate is 0.6 % of a spacing. Several points around each charge are therefore
+  // summed in double precision.
   const LatticeShape shape{100001, 1, 1};
   Problem problem;
   problem.origin = {5, 0, 0};

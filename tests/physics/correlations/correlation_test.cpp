@@ -1,5 +1,5 @@
 // Correlations, over the three implementations and all types of samples. Truths: sums by hand, known phases, and direct
-// sums in long double. Such sums of integers are exact.
+// sums in long double, which are exact for integers.
 #include "physics/correlation.hpp"
 
 #include <gtest/gtest.h>
@@ -64,7 +64,7 @@ TEST_P(CorrelationTest, ALongIntegrationKeepsTheBound) {
   Signal signal(SampleType::complex_float32, 1, 20000, 3);
   fill_at_random(signal, 5);
   for (std::int64_t t = 0; t < signal.times; ++t)
-    signal.set(0, t, 2, 1 + 1e-3 * static_cast<double>(t % 7), 2);  // its sum grows
+    signal.set(0, t, 2, 1 + 1e-3 * static_cast<double>(t % 7), 2);  // the sums of this input grow steadily
   EXPECT_TRUE(compare_with_truth(correlate(*correlator_, signal), signal).agree());
 }
 
@@ -244,7 +244,7 @@ TEST_P(CorrelationTest, TheWholeRangeOfFloatsIsUsed) {
     for (std::int64_t i = 0; i < 4; ++i) {
       signal.set(0, t, i, 6e17 * static_cast<double>(i + 1 - t % 3), 1e17);  // nearly overflows
       signal.set(1, t, i, 3e-23 * static_cast<double>(i + 1),
-                 -1e-23 * static_cast<double>(t % 5));  // the remainder is below 2^-126
+                 -1e-23 * static_cast<double>(t % 5));  // products are below 2^-126
     }
   const Visibilities v = correlate(*correlator_, signal);
   EXPECT_TRUE(compare_with_truth(v, signal).agree());

@@ -1,4 +1,4 @@
-// Partial sums of charges that a cut-off keeps.
+// The spatial order of charges, and the partial sums that a cut-off does not skip.
 #include "physics/charges/cpu/cutoff_groups.hpp"
 
 #include <gtest/gtest.h>

@@ -26,7 +26,7 @@ struct TestLanes {
   }
 };
 
-/// Error in units of T's last place at 1.
+/// Relative error, in units of 2^-24 (float) or 2^-53 (double).
 template <class T>
 long double units(T got, long double expected) {
   return std::abs(got - expected) / std::abs(expected) * (sizeof(T) == 4 ? 0x1p24L : 0x1p53L);

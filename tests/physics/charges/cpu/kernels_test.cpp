@@ -1,4 +1,4 @@
-// Every instruction set that this machine runs, through the CPU's plan, against the direct sum in long double.
+// Every instruction set that this machine runs, through make_cpu_potential(), against the direct sum in long double.
 #include "physics/charges/cpu/kernels.hpp"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
-// Screened and Gaussian charges on the GPU, at targets for which the kernel takes another path. These targets are far
-// from the origin, near a charge, or have values beyond the range of a type. Truths: results in double precision, and
-// formulas by hand. Skipped without a GPU.
+// Screened and Gaussian charges on the GPU, in cases that need special steps of the kernel. The cases are targets far
+// from the origin, targets near a charge, and values beyond the range of a type. Truths: results in double precision,
+// and formulas by hand. Skipped without a GPU.
 #include <gtest/gtest.h>
 
 #include "tests/physics/potential_fixture.hpp"
@@ -19,7 +19,7 @@ TEST_P(Targets, KeepTheirDigitsFarFromTheOrigin) {
   for (double& q : problem.charge) q = std::abs(q);
   problem.add_point(0, 0, 0);
   std::swap_ranges(problem.points.begin(), problem.points.begin() + 3,
-                   problem.points.end() - 3);  // coordinates are counted from the first point, now (0, 0, 0)
+                   problem.points.end() - 3);  // the first point is the origin of coordinates: now (0, 0, 0)
   Problem gaussian = problem;
   gaussian.width.assign(gaussian.charge.size(), 0.5);
   for (const auto& [of, length] : {std::pair{problem, 3.0}, {gaussian, 0.0}}) {

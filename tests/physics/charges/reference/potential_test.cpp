@@ -171,7 +171,8 @@ TEST(ReferencePotential, KeepsDigitsWhenEverythingIsFarFromZero) {
 }
 
 TEST(ReferencePotential, TellsDistancesThatRoundingHidesFromOneAnother) {
-  Problem problem;  // 3 * 0.1 is not the rounded double, and this short softening makes the difference matter
+  Problem problem;  // the charge is beside lattice point 3, because 3 * 0.1 is rounded; the softening is shorter than
+                    // their distance
   problem.origin = {0, 0, 0};
   problem.spacing = {0.1, 1, 1};
   problem.add(3 * 0.1, 0, 0, 1);

@@ -95,7 +95,7 @@ class TileLoopsOfAll : public ::testing::Test {
       if (with_cutoff && d2 >= law_.reach2) continue;
       const long double length = with_cutoff ? std::min<long double>(rho, cutoff) : rho;
       const long double share = std::abs(q) / rho * (law_.relative + law_.shift / length);
-      // The loops do not apply constant factors.
+      // The loops leave out constant factors of the bounds, such as the 2 of screening.
       const bool is_screened = kind == InteractionKind::screened;
       sum.bound += share * (is_screened ? action.value_bound / 2 : 1);
       sum.field_bound += share / length * (is_screened ? action.slope_bound / 2 : 1);
@@ -169,7 +169,7 @@ TEST_F(TileLoopsOfAll, OneChargeIsRightToTheLastPlaces) {
   std::mt19937 random(2);
   for (const TileLoops& loops : usable_tile_loops())
     for (int i = 0; i < 2000; ++i) {
-      // Along one axis the displacement is not a sum, and the root of its square is the displacement.
+      // The displacement lies along one axis, so r is exactly `distance`.
       const double distance = std::uniform_real_distribution<double>(1, 4)(random);
       for (int axis = 0; axis < 3; ++axis) targets_.high[axis][0] = high_[axis][0] = 0;
       targets_.high[i % 3][0] = distance;

@@ -1,4 +1,4 @@
-// The sentence about right potentials, against the bounds that the referee gives.
+// The sentence of potential_criterion(), against the bounds that the referee gives.
 #include <gtest/gtest.h>
 
 #include <algorithm>

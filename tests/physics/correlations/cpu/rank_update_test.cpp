@@ -1,4 +1,4 @@
-// Every instruction set of this machine, through the CPU's plan.
+// Every instruction set of this machine, through make_cpu_correlator().
 #include "physics/correlations/cpu/rank_update.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The referee of correlations accepts right answers, made in long double, and rejects wrong ones.
+// The referee of correlations accepts right answers, computed in long double, and rejects wrong answers.
 #include "physics/correlations/referee.hpp"
 
 #include <gtest/gtest.h>
