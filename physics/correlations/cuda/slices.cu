@@ -2,13 +2,12 @@
 //
 // Up to 64 inputs: a warp sums a slice and keeps all its baselines in registers. Each warp copies the signal to a ring
 // buffer in shared memory (cp.async), a few kilobytes ahead of the multiplications. Warps do not wait for each other.
-// For 1, 2 and 4 inputs, several times are read as one row of 8 inputs. Each of these times has a diagonal block of the
-// 8 x 8 sums, and these blocks are added at the end.
+// For 1, 2 and 4 inputs, several times are read as one row of 8 inputs. The diagonal blocks of their 8 x 8 sums, one
+// for each time, are added at the end.
 //
 // More inputs: a block of four warps sums the triangle of 128 inputs (diagonal_panels), or 128 inputs with 64 previous
-// inputs (other_panels). Its warps share a ring buffer. For int8, the operands of a multiplication are read during the
-// previous multiplication. The kernel diagonal_panels runs first. For int8, it also sums the real parts that
-// other_panels needs.
+// inputs (other_panels). Its warps share a ring buffer. For int8, operands are read during the previous multiplication.
+// The kernel diagonal_panels runs first, because it also sums the real parts that other_panels needs for int8.
 #include <type_traits>
 
 #include "core/gpu_plans.cuh"
@@ -51,8 +50,8 @@ __device__ Slice slice_of(const CorrelationSlices& all, std::uint32_t index) {
 }
 
 /// Copies a tile of `Width` inputs into shared memory, StageTimes times at once, with `Threads` threads. Chunks beyond
-/// the slice or the row become zero. For floats, the sums need many registers. A thread then keeps one source address,
-/// which it increments after each chunk. From 64 inputs on, it also computes the destination again for each stage.
+/// the slice or the row become zero. For floats, a thread keeps one source address and increments it after each chunk,
+/// to save registers. From 64 inputs on, it also computes the destination again for each stage.
 template <class Signal, int Width, int StageTimes, int Threads>
 class TileCopy {
  public:
@@ -60,8 +59,7 @@ class TileCopy {
   /// the end of the row.
   __device__ TileCopy(const char* signal, std::int64_t row_bytes, std::int64_t bytes_there, int times, int thread)
       : row_bytes_(row_bytes) {
-    if (saves_registers)
-      asm volatile("" : "+r"(thread));  // copy_stage() then cannot reuse derived values, which would occupy registers
+    if (saves_registers) asm volatile("" : "+r"(thread));  // so no derived value stays in a register for copy_stage()
     const int time = thread / row_chunks, chunk = thread % row_chunks;
     const bool is_there = 16 * chunk < bytes_there;
     left_ = is_there ? times - time : 0;
@@ -186,8 +184,7 @@ __device__ void wait_for_warps() {
     asm volatile("barrier.cta.sync 1, %0;" ::"n"(panel_threads) : "memory");
 }
 
-/// Ring buffer of stages. A stage has `times` times of a tile of `Rows` inputs, followed by those of a tile of
-/// `Columns` inputs.
+/// Ring buffer of stages. A stage has `times` times of a tile of `Rows` inputs, then of a tile of `Columns` inputs.
 template <class Signal, int Rows, int Columns>
 struct PanelRing {
   static constexpr int times = 128 / Signal::bytes;  // 16 KiB for 128 inputs
@@ -198,8 +195,7 @@ struct PanelRing {
 };
 
 /// Adds a slice of `times` times to a warp's tile. copy(address) copies the next stage to this address in the ring
-/// buffer. All warps of the block must call this function, because they share the ring buffer. If `AreTogether` is
-/// false, they may call it from different branches of the code. A warp with `is_needed` false only copies.
+/// buffer. All warps of the block must call this function (wait_for_warps). A warp with `is_needed` false only copies.
 template <class Signal, class Ring, bool AreTogether, class Tile, class RowReader, class ColumnReader, class Copy>
 __device__ void add_all(Tile& tile, const RowReader& rows, const ColumnReader& columns, std::uint32_t ring,
                         std::uint32_t columns_at, int times, bool is_needed, const Copy& copy) {
@@ -335,7 +331,7 @@ __global__ void __launch_bounds__(panel_threads, 2)
                                 row_copy.copy_stage(to);
                                 column_copy.copy_stage(to + Ring::row_bytes);
                               });
-  const unsigned block = block_of_grid();  // the block, row and column are computed again, to save registers
+  const unsigned block = block_of_grid();  // computed again, to save registers
   const auto [row_again, column_again] = first_of(block);
   tile.store(sums + std::int64_t{block / pairs} * baselines_of(slices.inputs), row_again + row, column_again + column,
              min(half_panel, slices.inputs - row_again - row), ring + warp * 16384);
