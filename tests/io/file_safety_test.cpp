@@ -110,7 +110,7 @@ TEST_F(FileSafety, a_disk_too_small_is_refused_before_the_first_byte) {
 }
 
 TEST_F(FileSafety, declared_sets_share_the_free_space) {
-  // Each set alone would fit on the disk. Together they need four times the free space.
+  // Each set alone would fit on the disk. Together they need 1.25 times the free space.
   const auto free_bytes = static_cast<std::int64_t>(std::filesystem::space(folder_).available);
   ProblemWriter writer(path("p.h5"), false);
   SolveSet half = small_set;

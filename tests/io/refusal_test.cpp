@@ -400,8 +400,8 @@ TEST_F(RefusedFile, shapes_that_triangles_and_matrices_share_with_uplo) {
     }
 }
 
-/// One n x n matrix has the shape of n packed triangles if n = m(m+1)/2, with or without right-hand sides. The numbers
-/// do not help, because zeros are symmetric.
+/// One n x n matrix has the shape of n packed triangles of m rows if n = m(m+1)/2, with or without right-hand sides.
+/// The numbers do not decide, because a matrix of zeros is symmetric.
 TEST_F(RefusedFile, a_square_of_two_axes_that_may_be_one_matrix) {
   for (hsize_t m = 2, n = 3; m <= 16; ++m, n = m * (m + 1) / 2) {
     for (const testing::Shape& b : {testing::Shape{}, {n}, {n, 1}, {n, 2}, {n, m}}) {
@@ -562,7 +562,7 @@ TEST_F(RefusedFile, an_attribute_whose_sizes_contradict_each_other) {
     file.attribute("/potential/p", "cutoff", std::vector<double>{12});
   });
   const auto good = testing::file_bytes(path("p.h5"));
-  // Version 1, the sizes of name, type and dataspace, and the name.
+  // An attribute's message: version 1, the sizes of name, type and dataspace, and the name.
   const std::string cutoff("\x01\0\x07\0\x14\0\x18\0cutoff", 14);
   const auto found = std::search(good.begin(), good.end(), cutoff.begin(), cutoff.end()) - good.begin();
   ASSERT_LT(found, static_cast<std::ptrdiff_t>(good.size()));

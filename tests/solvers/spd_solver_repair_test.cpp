@@ -207,7 +207,7 @@ TEST_P(SpdSolverRepair, InputThatIsNotFiniteIsFoundWithAFloorToo) {
 }
 
 TEST_P(SpdSolverRepair, WhereNothingIsRepairedRcondIsTheSame) {
-  // This holds even if no number of A^-1 is in the range of T.
+  // rcond is the same even if no element of A^-1 is in the range of T.
   for (const auto& [nrhs, determinant_only] : spd_questions) {
     if (nrhs == 0 && !determinant_only) continue;
     const SpdShape shape{3, nrhs, Storage::dense, determinant_only};

@@ -139,7 +139,7 @@ TEST_P(SpdSolverStatus, AsymmetryWithinRoundingIsSolvedAndBeyondItRefused) {
     const int n = shape.n;
     if (n == 1 || shape.storage != Storage::dense) return;  // no two elements that could differ
     {
-      // Powers of two scale the matrices, and the allowance must scale with them.
+      // Powers of two scale the matrices, and the allowed difference must scale with them.
       for (const int exponent : {0, -50, 60}) {
         SpdBlock<T> block = generated_block<T>(SpdFamily::gram, shape, 8);
         for (T& value : block.a) value = std::ldexp(value, exponent);

@@ -28,7 +28,7 @@ Bytes bytes_of_all(const std::vector<T>& values) {
   return bytes;
 }
 
-/// The edges of every type that T can hold, and their neighbours.
+/// Returns the limits of every number type, as far as T can hold them, and their neighbours.
 template <class T>
 std::vector<T> edges() {
   std::vector<T> all;

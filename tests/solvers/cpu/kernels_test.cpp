@@ -225,7 +225,7 @@ TEST(Ldlt, WhatIsNotAskedForIsNotWrittenAndStridesLeaveGapsAlone) {
                 << "system " << k;
             for (std::int64_t e = shape.solution_size(); e < x_stride; ++e) ASSERT_EQ(x[k * x_stride + e], 77);
           }
-          // Asks for each number alone.
+          // Solves with each number alone.
           std::vector<T> number(count, T(77));
           for (T* SpdSolution<T>::*member :
                {&SpdSolution<T>::backward_error, &SpdSolution<T>::rcond, &SpdSolution<T>::smallest_pivot}) {

@@ -83,7 +83,7 @@ TEST_F(SpdLaunch, RefusesStridesAndPlacesThatOverlap) {
   expect_refused();
   solution_.x_stride = 0;
   expect_refused();
-  solution_.x = memory_.data() + 40;  // within A
+  solution_.x = memory_.data() + 40;  // x would overlap A
   expect_refused();
   solution_.x = const_cast<float*>(batch_.b);  // x would be written while b is read
   expect_refused();
@@ -399,7 +399,7 @@ TEST_F(SpdLaunch, RefusesFactorsThatMakeNoSense) {
   SpdFactors<float> changed = factors;
   changed.factors = nullptr;
   EXPECT_EQ(launch_spd_factor(batch_, changed, nullptr), cudaErrorInvalidValue);
-  changed.factors = memory_.data() + 40;  // within A
+  changed.factors = memory_.data() + 40;  // the factors would overlap A
   EXPECT_EQ(launch_spd_factor(batch_, changed, nullptr), cudaErrorInvalidValue);
   const SpdFactoredBatch<float> factored{4, 1, 3, factors.factors, told.data(), batch_.b};
   SpdFactoredBatch<float> other = factored;

@@ -3,8 +3,8 @@
 // kernels are launched by the same few requests.
 //
 // Kernels with warps that stride over a batch are launched with a third of the warps that would have a task. Each warp
-// thus has up to three tasks, and later tasks meet what earlier ones left in shared memory, even if two are in
-// progress.
+// thus has up to three tasks, and a later task finds in shared memory what earlier tasks have left there. This includes
+// warps that work on two tasks at once.
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
