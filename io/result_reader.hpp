@@ -26,9 +26,9 @@ struct StoredVerdicts {
   std::vector<float> error_over_bound;  ///< (batch), NaN if nothing was checked
 };
 
-/// Reader of one result file. The checks, errors and threads are those of ProblemReader. The sets describe the results.
-/// PotentialSet::type is the type of V, and PairEnergySet::type the type in which pairs were computed. The member
-/// `offset` is filled only if the results have values at charges.
+/// Reader of one result file. ProblemReader describes the checks of the constructor, the errors, and reading on several
+/// threads. The sets describe the results. PotentialSet::type is the type of V, and PairEnergySet::type the type in
+/// which pairs were computed. The member `offset` is filled only if the results have values at charges.
 class ResultReader {
  public:
   /// How bytes are checked before their numbers are used.

@@ -20,9 +20,9 @@ class Uvh5File;
 #pragma GCC visibility push(default)
 namespace smallbatch {
 
-/// Writes to a temporary file beside `path` until commit(). The rules of ProblemWriter for errors and for an end
-/// without a commit apply here, too. Only write(), write_info() and write_verdicts() do not call HDF5. During these
-/// calls, another thread may call HDF5. During all other calls, no other thread may call HDF5.
+/// Writes to a temporary file beside `path` until commit(). Errors and a missing commit have the same effect as in
+/// ProblemWriter. HDF5 is not called by write(), write_info() and write_verdicts(), so another thread may call HDF5 at
+/// that time. No other thread may call HDF5 during any other function.
 class ResultWriter {
  public:
   /// Each block is written by `threads` threads (0: one per core).

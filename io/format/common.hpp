@@ -98,7 +98,7 @@ void read_correlation_attributes(const InputFile& file, CorrelationSet& set);
 /// Writes what read_correlation_attributes() reads, and the attribute `integrate`.
 void write_correlation_attributes(Hdf5Output& file, const CorrelationSet& set);
 
-/// Throws Error(usage) if the type asked for is not the type of the set. The message names both.
+/// Throws Error(usage) if `asked` is not `stored`, the type of the set. The message names both types.
 void expect_type(ScalarType asked, ScalarType stored, const std::string& set);
 
 }  // namespace smallbatch

@@ -207,7 +207,7 @@ struct ProblemReader::Impl {
     }
   }
 
-  /// Reads uplo. Returns whether the set has it.
+  /// Reads the attribute `uplo`. Returns whether the set has it.
   bool read_uplo(const std::string& group, SolveSet& set) const {
     const auto uplo = file.string(group, "uplo");
     if (!uplo) return false;
@@ -221,7 +221,7 @@ struct ProblemReader::Impl {
     return true;
   }
 
-  /// Reads compute, which asks for other results than x or the inverse.
+  /// Reads the attribute `compute`. It asks for ln det A and other numbers about A, without x or the inverse.
   void read_compute(const std::string& group, SpdShape& shape) const {
     const auto compute = file.string(group, "compute");
     if (!compute) return;

@@ -1,4 +1,5 @@
-// Opening checks what a set declares, and reading relies on that. One file, because both work on one set at a time.
+// Opening checks what each set declares. Reading copies numbers. One file, because reading a set relies on what opening
+// it has checked.
 #include "io/result_reader.hpp"
 
 #include <algorithm>

@@ -14,7 +14,7 @@ void transpose(int n, T* a) {
     for (int j = 0; j < i; ++j) std::swap(a[i * n + j], a[j * n + i]);
 }
 
-/// Calls visit(place of (i, j) in a lower triangle, place of (j, i) in an upper triangle) for all i >= j.
+/// Calls visit(index of (i, j) in a packed lower triangle, index of (j, i) in a packed upper triangle) for all i >= j.
 template <class Visit>
 void for_places(int n, Visit visit) {
   for (int i = 0, lower = 0; i < n; ++i)

@@ -1,5 +1,5 @@
-// Descriptions of the objects of an input file. io/hdf5/describer.* makes them, in a separate process or in this one.
-// InputFile takes names, shapes and attributes from them. This file does not use HDF5. Private to io/.
+// Descriptions of the objects of an input file. io/hdf5/describer.* makes them in a separate process. InputFile takes
+// names, shapes and attributes from them. This file does not use HDF5. Private to io/.
 #pragma once
 
 #include <cstdint>
@@ -78,7 +78,7 @@ struct StoredAttribute {
   std::unique_ptr<Defect> defect;  ///< reported to a caller who reads the value
 };
 
-/// An object of a file, and the objects below it. A caller who asks for a part with a defect gets the defect instead.
+/// An object of a file, and the objects below it. A caller who reads a part with a defect gets the defect instead.
 struct StoredObject {
   std::string name;           ///< in its group
   bool is_described = false;  ///< false: only the name is known

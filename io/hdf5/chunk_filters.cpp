@@ -137,8 +137,8 @@ std::optional<std::string> unpack_zstandard(std::size_t expected, Bytes& bytes) 
   return std::nullopt;
 }
 
-/// Byte k of element i comes from place k * elements + i. With `ElementBytes` known, the compiler writes several
-/// elements at once.
+/// Byte k of element i is from[k * elements + i]. With `ElementBytes` known, the compiler writes several elements at
+/// once.
 template <std::size_t ElementBytes>
 void interleave(const unsigned char* from, std::size_t elements, unsigned char* __restrict to) {
   std::array<const unsigned char*, ElementBytes> planes;

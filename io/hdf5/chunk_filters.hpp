@@ -1,7 +1,8 @@
 // Undoes HDF5's filters of a chunk: deflate, shuffle, fletcher32, h5py's LZF, and Zstandard. No HDF5 is needed here.
 //
 // A chunk must come out with exactly the bytes that its shape declares. Memory is allocated for these bytes alone.
-// HDF5's own pipeline does not check this: if a stream inflates to fewer bytes, the rest is whatever the memory held.
+// HDF5's own pipeline does not check this: if a stream inflates to fewer bytes, the missing bytes are whatever the
+// memory held.
 #pragma once
 
 #include <cstddef>

@@ -127,7 +127,7 @@ const InputBytes::Part* InputBytes::read(std::span<Part> parts, unsigned threads
   const auto read_from = [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t piece = first; piece < last; ++piece) read_one(piece);
   };
-  // A thread for less than a piece would wake too late: another thread has read these bytes before.
+  // There is at most one thread per piece, because a thread with less to read would wake too late to help.
   const auto useful = static_cast<unsigned>(std::clamp<std::uint64_t>(all_bytes / bytes_per_piece, 1, threads));
   parallel_for(pieces, 1, useful, std::ref(read_from));
   if (lacking)

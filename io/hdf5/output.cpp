@@ -115,7 +115,7 @@ class DiskRoom {
       }
     }
     if (__builtin_add_overflow(pending_, bytes, &pending_)) pending_ = INT64_MAX;
-    // The disk is not asked again for every one of very many small datasets.
+    // The free space is not queried again for each of very many small datasets.
     constexpr std::int64_t bytes_unasked = std::int64_t{1} << 20;
     if (asked_for_ != 0 && pending_ - asked_for_ < bytes_unasked) return;
     asked_for_ = pending_;
@@ -131,7 +131,7 @@ class DiskRoom {
   void give_back(std::int64_t bytes) { pending_ -= std::min(pending_, bytes); }
 
  private:
-  /// Returns the free bytes, or nothing if the disk does not tell.
+  /// Returns the free bytes, or nothing if the file system does not report them.
   [[nodiscard]] std::optional<std::int64_t> find_free() const {
     struct statvfs disk {};
     if (::statvfs(temporary_.c_str(), &disk) != 0) return std::nullopt;
@@ -150,7 +150,7 @@ class DiskRoom {
   std::string path_, temporary_;
   bool is_there_ = false;
   std::int64_t pending_ = 0;    ///< bytes that are declared and not yet written
-  std::int64_t asked_for_ = 0;  ///< the value of pending_ when the disk was asked last
+  std::int64_t asked_for_ = 0;  ///< the value of pending_ at the latest query of the free space
 };
 
 }  // namespace

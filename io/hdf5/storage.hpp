@@ -18,7 +18,7 @@ struct DatasetStorage {
   std::optional<std::uint64_t> address;  ///< in the file, if the dataset is contiguous
   std::optional<ChunkLayout> chunks;
   std::uint64_t chunk_count = 0;
-  /// Number of bytes if the numbers are in the dataset's header. HDF5 reads these.
+  /// Number of bytes if the numbers are in the dataset's header. Hdf5Describer reads them by HDF5.
   std::uint64_t compact_bytes = 0;
 };
 

@@ -60,8 +60,9 @@ struct SlicePicture {
 SlicePicture measure_slice(std::span<const double> values);
 
 /// Writes a PNG of the plane `index` across `axis` (0 x, 1 y, 2 z). The map is about 512 pixels wide or more. The title
-/// and the plane's place stand above, and axes are in angstrom. A colour bar on the right has numbers and the unit, and
-/// an arrow at an end that values exceed. The first of the other two axes runs to the right, the second upwards.
+/// and the plane's coordinate stand above, and axes are in angstrom. A colour bar on the right has numbers and the
+/// unit, and an arrow at an end that values exceed. The first of the other two axes runs to the right, the second
+/// upwards.
 ///
 /// Both axes have equal pixels per angstrom. There are two exceptions: a point would be thinner than a pixel, or the
 /// map of few points longer than 4096 pixels. Title, axis, index, the map's place (`MapPlace`) and the colour limit are

@@ -79,7 +79,7 @@ std::string quoted(std::string_view text) {
   return result + (text.size() > 40 ? "...'" : "'");
 }
 
-/// True for a number with a decimal point, or with an exponent as in 1e-05. No residue number has these. Also true for
+/// True for a number with a decimal point, or with an exponent as in 1e-05. Residue numbers have neither. Also true for
 /// several such numbers that touch.
 bool is_decimal(std::string_view field) {
   return field.find_first_not_of("0123456789.+-eE") == std::string_view::npos && std::ranges::any_of(field, is_digit) &&

@@ -30,7 +30,7 @@ class Hdf5Output;
 /// file.
 ///
 /// For any other set, the header follows from the labels of the set. Unknown values are assumed:
-///  - Two inputs at one place are feeds x and y of one antenna. Any other input is a separate antenna.
+///  - Two inputs at one position are feeds x and y of one antenna. Any other input is a separate antenna.
 ///  - Inputs without positions stand in a row to the east, a metre apart.
 ///  - The telescope is at 0 N 0 E.
 ///  - The start is J2000.

@@ -21,7 +21,7 @@ bool are_one_place(const Place& a, const Place& b) {
 }
 
 /// Returns the index of an input's antenna, and adds the antenna if it is new. Antennas are identified by their numbers
-/// if these are known, otherwise by their places.
+/// if these are known, otherwise by their positions.
 std::size_t antenna_of(const CorrelationSet& set, std::size_t input, std::vector<Antenna>& antennas) {
   const bool are_numbered = !set.labels.antenna.empty();
   const Place place = place_of(set, input);
