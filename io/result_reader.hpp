@@ -117,8 +117,8 @@ class ResultReader {
   std::unique_ptr<Impl> impl_;
 };
 
-/// True if the file is a result file: /provenance has the attribute `kind` = "results". Throws as the readers do if the
-/// file cannot be opened.
+/// True if the file is a result file: /provenance has the attribute `kind` = "results". Throws as ResultReader does if
+/// the file cannot be opened.
 bool is_result_file(const std::string& path);
 
 }  // namespace smallbatch

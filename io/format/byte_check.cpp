@@ -206,7 +206,7 @@ class Check {
     });
   }
 
-  /// Finds the damaged objects. HDF5 reads the headers of all objects in the groups of the listed datasets.
+  /// Finds objects with damaged headers. HDF5 reads the headers of all objects in the groups of the listed datasets.
   void name_damage() {
     std::set<std::string> groups{"/", "/provenance", checksums_group}, seen;
     for (const std::string& name : sums_.dataset) {

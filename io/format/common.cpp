@@ -275,7 +275,7 @@ void read_charge_attributes(const InputFile& file, const std::string& group, Cha
   if (const auto unit = file.string(group, "output_unit")) {
     const auto parsed = parse_potential_unit(*unit);
     if (!parsed) {
-      const std::string per_charge = *unit == "eV" ? "volt" : *unit + "/e";  // if it is a unit of energies
+      const std::string per_charge = *unit == "eV" ? "volt" : *unit + "/e";  // if `unit` is one of energies
       throw file.error(
           group + "@output_unit", "expected a unit of V, one of " + potential_unit_names() + ", found " + quoted(*unit),
           parse_potential_unit(per_charge) ? "Name " + quoted(per_charge) + ": energies are then in " + *unit + "."

@@ -39,7 +39,7 @@ inline ElementType element_type(ScalarType type) {
 }
 /// Returns "float32" or "float64".
 inline std::string precision_name(ScalarType type) { return type == ScalarType::float32 ? "float32" : "float64"; }
-/// Returns the name that DatasetInfo uses for the type.
+/// Returns the type as DatasetInfo::type_name names it.
 inline std::string visibility_type_name(SumType type) {
   return type == SumType::complex_float32 ? "compound {r, i} of float32"
          : type == SumType::complex_int32 ? "int32"
@@ -47,12 +47,12 @@ inline std::string visibility_type_name(SumType type) {
 }
 
 /// Returns the minor version of the file's format. Throws if the file has no version, or a newer major version. A newer
-/// minor version is a warning.
+/// minor version adds a warning.
 std::int64_t check_format(const InputFile& file, std::vector<std::string>& warnings);
 
 bool is_result_file(const InputFile& file);
 
-/// Returns the names of the sets of a kind, "/solve". Each must be a group with a name that a message can show.
+/// Returns the names of the sets of a kind, "/solve". Each must be a group with a name without control characters.
 std::vector<std::string> set_names(const InputFile& file, const std::string& kind);
 
 /// Returns the beginning of a message about a dataset that must fit the signal of a correlation set.
@@ -80,13 +80,13 @@ void read_charge_lengths(const InputFile& file, const std::string& group, Charge
 /// Writes the attributes that read_charge_attributes() and read_charge_lengths() read, and the labels.
 void write_charge_attributes(Hdf5Output& file, const std::string& group, const ChargesOfSet& set);
 
-/// Reads the attributes of read_charge_attributes(), and targets, shape and field.
+/// Reads targets, shape and field, and calls read_charge_attributes().
 void read_potential_attributes(const InputFile& file, PotentialSet& set);
 
-/// Reads the lengths of read_charge_lengths(). For lattices it also reads the datasets origin and spacing as (batch,
-/// 3), in angstrom. If such a dataset has the attribute `unit`, this unit replaces `unit_in_angstrom`. Returns the
-/// rounding errors of the origins, also (batch, 3), or nothing if the file has them in angstrom. Throws if V and E
-/// would take more bytes than a file can hold.
+/// Calls read_charge_lengths(). For lattices it also reads the datasets origin and spacing as (batch, 3), in angstrom.
+/// If such a dataset has the attribute `unit`, this unit replaces `unit_in_angstrom`. Returns the rounding errors of
+/// the origins, also (batch, 3), or nothing if the file has them in angstrom. Throws if V and E would take more bytes
+/// than a file can hold.
 std::vector<double> read_potential_lengths(const InputFile& file, PotentialSet& set, double unit_in_angstrom);
 
 /// Writes all attributes of a potential set. For lattices it also writes origin and spacing.

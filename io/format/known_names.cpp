@@ -15,7 +15,7 @@ bool is_attribute_of_others(const std::string& name) {
       // netCDF, xarray and the conventions for them
       "_FillValue", "missing_value", "_Netcdf4Dimid", "_Netcdf4Coordinates", "_NCProperties", "_nc3_strict", "_NCCOPY",
       "Conventions", "coordinates", "long_name", "standard_name",
-      // words for people
+      // free text
       "comment", "description", "history", "title"};
   return std::ranges::find(names, name) != names.end() || name.starts_with("MATLAB_") || name.starts_with("OCTAVE_");
 }

@@ -51,7 +51,7 @@ struct ChargeSource {
 
 /// Returns n with n(n+1)/2 = packed, or 0.
 std::int64_t triangular_root(std::int64_t packed) {
-  constexpr std::int64_t most = 1 << 20;  // finds n also for systems that are too large
+  constexpr std::int64_t most = 1 << 20;  // also finds n of systems that are too large, for the message
   std::int64_t n = 1;
   while (n < most && n * (n + 1) / 2 < packed) ++n;
   return n * (n + 1) / 2 == packed ? n : 0;

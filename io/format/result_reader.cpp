@@ -53,7 +53,7 @@ struct ResultReader::Impl {
       if (const std::string& type = file.dataset(dataset).type_name; type != row.type)
         throw file.error(dataset, "expected " + row.type + ", found " + type, "Write the results anew.");
       expect_shape(file, dataset, shape);
-      if (shape.size() == 1 && row.name != "V") file.check_proportion(dataset);  // it may be read whole
+      if (shape.size() == 1 && row.name != "V") file.check_proportion(dataset);  // callers may read it whole
       if (!row.unit.empty()) expect_text(dataset, "unit", row.unit);
     }
   }
@@ -66,7 +66,7 @@ struct ResultReader::Impl {
     return static_cast<std::size_t>(numbers);
   }
 
-  /// Reads a block's part of a set's datasets. Members that the file lacks are left empty.
+  /// Reads a block's part of a set's datasets. Members of the block without a dataset in the file become empty.
   template <class Set, class Block>
   void read(const Set& set, Block& block) const {
     const std::string group = set_path(set);
@@ -97,7 +97,7 @@ struct ResultReader::Impl {
   /// Throws unless values along an axis are the expected ones. The message names the first that differs.
   template <class T>
   void expect_values(const std::string& dataset, const std::vector<T>& expected, const std::vector<T>& found) const {
-    const auto alike = [](const T& a, const T& b) { return a == b || (a != a && b != b); };  // a NaN may be stored
+    const auto alike = [](const T& a, const T& b) { return a == b || (a != a && b != b); };  // a NaN equals a NaN here
     const auto [asked, got] = std::ranges::mismatch(expected, found, alike);
     if (asked == expected.end() && got == found.end()) return;
     const auto text = [](const std::vector<T>& values, auto value) {

@@ -83,7 +83,7 @@ void for_each_part(const PotentialSet& set, Block& block, const ShareStart& star
   visit_targets("E", block.field);
   visit("info", {problems}, block.info);
   if (!std::is_const_v<Block> || block.first_plane == 0)
-    visit("energy", {problems}, block.energy);  // the energy is written once
+    visit("energy", {problems}, block.energy);  // the energy is written with the first plane alone
 }
 template <class Block, class Visit>
 void for_each_part(const PairEnergySet& set, Block& block, const ShareStart& start, const Visit& visit) {

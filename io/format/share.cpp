@@ -23,7 +23,7 @@ std::vector<double> pairs_before(const ChargesOfSet& set,
     const auto i = static_cast<std::size_t>(p);
     const auto charges = static_cast<double>(set.offset[i + 1] - set.offset[i]);
     const auto targets = static_cast<double>(targets_before(p + 1) - targets_before(p));
-    pairs.push_back(pairs.back() + targets * (charges + 1));  // + 1: a target without charges is written, too
+    pairs.push_back(pairs.back() + targets * (charges + 1));  // + 1: writing a target takes time, too
   }
   return pairs;
 }

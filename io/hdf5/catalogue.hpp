@@ -71,7 +71,7 @@ struct StoredAttribute {
   std::string type_name;  ///< empty if the defect was found before the type
   std::int64_t count = 0;
   bool is_integer = false, is_number = false,
-       is_text = false;  ///< the forms in which it can be read; a Boolean is no number
+       is_text = false;  ///< it can be read in these forms; a Boolean is an integer and no number
   std::vector<std::int64_t> integers;
   std::optional<double> number;
   std::vector<std::string> texts;

@@ -56,7 +56,8 @@ struct OpenAttribute {
   Hdf5Handle handle, type, space;
 };
 
-/// A name in a group. Objects are opened by their addresses, because looking up a name in a large group takes long.
+/// A name in a group, with its link. Objects are opened by their addresses, because looking up a name in a large group
+/// takes long.
 struct Member {
   std::string name;
   H5L_info_t link{};

@@ -44,7 +44,7 @@ class ChildProcess {
 /// Limits of a process. The first two are in CPU seconds, so that a loaded machine does not shorten them.
 struct DescriberLimits {
   double silent_seconds;  ///< CPU time without sending anything
-  double seconds;         ///< CPU time in all
+  double seconds;         ///< CPU time in total
   double asleep_seconds;  ///< time by the clock without computing anything, while an answer is due
 
   /// Returns the limits for a file of `bytes` bytes. Large files may take longer: HDF5 1.10 describes 10 MB of groups,
@@ -65,13 +65,13 @@ class DescriberProcess {
   DescriberProcess(const std::string& path, std::uint64_t file_bytes, const std::function<void(int socket)>& work,
                    const DescriberLimits& limits);
 
-  /// Asks for an object, and for the objects at most `depth` levels below it. The groups on its path must have been
-  /// described before. Returns false if the process is gone and has not begun to answer. It may be gone because it ends
-  /// with the thread that started it.
+  /// Requests the descriptions of an object and of the objects at most `depth` levels below it. The groups on its path
+  /// must have been described before. Returns false if the process is gone and has not begun to answer. It may be gone
+  /// because it ends with the thread that started it.
   [[nodiscard]] bool ask(const std::string& object, int depth);
-  /// Returns one object after the other, in the order of put_together(). Throws Error(bad_input) if the process
-  /// crashed, ended, exceeded its limits or sent nonsense. Ends the process in these cases. The constructors, ask() and
-  /// next() may also throw Asleep.
+  /// Returns the next of the requested descriptions, in the order of put_together(). Throws Error(bad_input) if the
+  /// process crashed, ended, exceeded its limits or sent nonsense. Ends the process in these cases. The constructors,
+  /// ask() and next() may also throw Asleep.
   StoredObject next();
   /// Checks that nothing has come after the last object. Throws as next() does.
   void expect_no_more();
@@ -84,7 +84,7 @@ class DescriberProcess {
   /// Returns what read() returns. If read() throws Nonsense, the process is ended and an Error is thrown.
   template <class Read>
   auto understood(Read&& read);
-  /// Waits for the sign that an answer follows.
+  /// Receives signs of progress until the sign that an answer follows.
   void wait_for_answer();
   /// Waits until there is something to receive, or the process has ended.
   void wait_for_bytes();

@@ -16,7 +16,7 @@ struct Use {
   std::uint32_t axis, unused;
 };
 
-/// A name of axes, and the axes that have it.
+/// A dimension scale: a name of axes, and the axes that have this name.
 struct Scale {
   hid_t dataset = -1;
   hobj_ref_t reference = 0;

@@ -18,7 +18,7 @@ namespace smallbatch {
 /// The bytes of a file that HDF5 has open through the driver.
 class OutputBytes {
  public:
-  /// `threads` share a large write; 0: one per core.
+  /// A large write is shared by `threads` threads (0: one per core).
   explicit OutputBytes(unsigned threads) : threads_(threads) {}
   ~OutputBytes() { close(); }
   OutputBytes(const OutputBytes&) = delete;

@@ -68,7 +68,8 @@ inline void push_hdf5_memory_error(const char* function) {
 }
 
 /// Throws std::bad_alloc if the call that just failed had no memory. HDF5 reports the same failure for an absurd size
-/// in a damaged file. An allocation of a usual size tells the two cases apart.
+/// in a damaged file. This function tells the two cases apart by an allocation of a usual size, which fails only if
+/// memory is short.
 inline void throw_if_memory_lacks() {
   bool is_of_memory = false;
   H5Ewalk2(

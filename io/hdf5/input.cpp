@@ -90,7 +90,7 @@ struct InputFile::Impl {
     start();
   }
 
-  /// Calls work(), and again if a process fell asleep.
+  /// Calls work(). If the process falls asleep, ends the process and calls work() again.
   template <class Work>
   void while_awake(Work&& work) {
     for (;;) {

@@ -96,7 +96,7 @@ class InputBytes {
   const Part* read(std::span<Part> parts, unsigned threads) noexcept;
   /// Reads until all bytes are there, or until no more bytes come. Sets `system_error` to errno after a failure.
   std::size_t read_piece(const Extent& extent, void* bytes, int& system_error) const noexcept;
-  /// Keeps the first failure.
+  /// Stores the failure if it is the first.
   void fail(const Failure& failure) noexcept;
 
   int file_ = -1;

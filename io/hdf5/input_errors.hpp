@@ -10,7 +10,7 @@ namespace smallbatch {
 
 inline constexpr const char* damaged = "The file is damaged: copy it again or write it anew.";
 
-/// Returns why H5Fopen failed, in the user's words, from HDF5's own text.
+/// Converts HDF5's text about a failure of H5Fopen to a reason that users understand.
 Defect open_failure(const std::string& hdf5_text);
 
 /// Returns why the last call of HDF5 failed.

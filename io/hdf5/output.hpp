@@ -53,11 +53,11 @@ class Hdf5Output {
   /// process that did, which counts them by others_have_written().
   [[nodiscard]] WrittenElements written() const;
   void others_have_written(const WrittenElements& elements);
-  /// Sets whether each later write is noted, with its hash, for take_written().
+  /// Sets whether each later write is recorded, with its hash, for take_written().
   void note_written(bool is_noted = true);
-  /// Returns the noted writes, and forgets them.
+  /// Returns the recorded writes, and forgets them.
   [[nodiscard]] std::vector<WrittenRange> take_written();
-  /// Whether the file has the numbers that an earlier process wrote. If so, all of them count as written.
+  /// Whether the file still has the numbers in `written`, which an earlier process wrote. If so, they count as written.
   [[nodiscard]] bool has_all(const std::vector<WrittenRange>& written);
   /// Sets whether the file stays under its temporary name without commit().
   void keep_unfinished(bool is_kept);

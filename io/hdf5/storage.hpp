@@ -1,4 +1,5 @@
-// Finds the bytes of a dataset. All bytes that it declares must lie in this file, behind known filters. Private to io/.
+// Finds the bytes of a dataset. All bytes that it declares must be in this file, and its filters must be known. Private
+// to io/.
 #pragma once
 
 #include <hdf5.h>

@@ -1,4 +1,5 @@
-// The order is: temporary file, fsync, rename, fsync of the folder. It survives a crash at any point.
+// The order is: temporary file, fsync, rename, fsync of the folder. A crash at any point leaves the old file or the new
+// file, whole.
 #include "io/integrity/output_file.hpp"
 
 #include <fcntl.h>
@@ -39,7 +40,7 @@ int rename_file(const std::string& from, const std::string& to, bool overwrite) 
   if (!overwrite) {
     if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return 0;
     if (errno != EINVAL && errno != ENOSYS) return errno;
-    // This file system has no rename that refuses to replace. Look first.
+    // This file system cannot refuse to replace a file. So check first whether the target exists.
     if (::access(to.c_str(), F_OK) == 0) return EEXIST;
     if (errno != ENOENT) return errno;
   }

@@ -240,7 +240,8 @@ std::vector<T> numbers_of_frames(const InputFile& file, const std::string& datas
   return values;
 }
 
-/// Returns the numbers of the frames that were written. No answer depends on them, so a fault is a warning.
+/// Returns the numbers of the frames that were written. Results do not depend on these numbers, so an error in them
+/// becomes a warning.
 template <class T>
 std::vector<T> H5mdParticles::read_of_frames(const std::string& dataset) {
   try {

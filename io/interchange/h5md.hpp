@@ -126,7 +126,7 @@ class H5mdParticles {
 /// Reader of an H5MD file, frame by frame.
 class H5mdReader {
  public:
-  /// `group` is a name under /particles. An empty `group` takes the only one. Throws Error naming file and dataset.
+  /// `group` is a name under /particles. An empty `group` takes the only group. Throws Error naming file and dataset.
   H5mdReader(const std::string& path, const std::string& group, const std::optional<GivenCharges>& given = {});
 
   [[nodiscard]] std::int64_t frames() const { return particles_.frames(); }

@@ -47,8 +47,8 @@ std::int64_t write_cube(const std::string& path, const LatticeMap& map, std::spa
 struct SlicePicture {
   double lowest = 0, highest = 0;  ///< of the slice's finite values
   std::int64_t finite = 0, infinite = 0;
-  /// |V| at full colour: the 98th percentile of the finite values, so that one near charge does not decide. If this
-  /// percentile is 0, the largest finite |V|.
+  /// |V| at full colour: the 98th percentile of the finite values, so that a single charge near the plane does not set
+  /// the scale. If this percentile is 0, the largest finite |V|.
   double colour_limit = 0;
 
   /// Adds a value to all members except the limit.
@@ -70,7 +70,7 @@ SlicePicture measure_slice(std::span<const double> values);
 SlicePicture write_png_slice(const std::string& path, const LatticeMap& map, int axis, std::int64_t index,
                              bool overwrite);
 
-/// Additions to a map that some formats show.
+/// Data besides V that some formats contain.
 struct MapExtras {
   std::span<const double> position, charge;  ///< the atoms of a cube file
   std::span<const std::int8_t> atomic_number;

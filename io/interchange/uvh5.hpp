@@ -40,7 +40,7 @@ class Hdf5Output;
 ///  - Frequencies or the sample time are unknown, or there is no visibility.
 ///  - Antennas and feeds contradict each other.
 ///  - Julian dates in double precision do not tell integrations apart.
-///  - There is a phase center. Its uvw need tables of the Earth's rotation.
+///  - The set has a phase center. Its uvw need tables of the Earth's rotation.
 /// Throws Error(output) as ProblemWriter does.
 std::string write_uvh5(const std::string& path, const ResultReader& results, const CorrelationSet& set,
                        const std::string& history, bool overwrite);
@@ -48,7 +48,7 @@ std::string write_uvh5(const std::string& path, const ResultReader& results, con
 /// True if the file is HDF5 and has the groups of UVH5. Throws as Uvh5File does if it cannot be read.
 bool is_uvh5(const std::string& path);
 
-/// Numbers of visibilities that were read, by what happened to them.
+/// Numbers of visibilities that were read, in total and by kind.
 struct Uvh5Counts {
   std::int64_t visibilities = 0;  ///< all that were read
   std::int64_t flagged = 0;       ///< flagged: their weight is 0

@@ -223,7 +223,8 @@ struct Uvh5File::Impl {
     open_lengths();
   }
 
-  /// Calls visit(rows, number of values) for all rows in their order, for as many at a time as memory allows.
+  /// Calls visit(rows, number of values) for one group of consecutive rows after the other. A group takes about 64 MiB,
+  /// or is a single row.
   template <class Visit>
   void for_some_rows(Visit&& visit) const {
     const auto of_row = static_cast<std::int64_t>(8 * rows.polarisations.size()) * std::max<std::int64_t>(1, set.batch);

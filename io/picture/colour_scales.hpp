@@ -1,7 +1,7 @@
 // Colours of pictures. The scale of potentials diverges from white. The scale of magnitudes goes from light to dark.
 //
-// The lightness of both has equal steps of OKLab (Ottosson 2020). So equal differences look alike, and a picture can be
-// printed in grey. Blue and red are also told apart by people who see red and green alike.
+// The lightness of both scales changes in equal steps of OKLab (Ottosson 2020). So equal differences look alike, and a
+// picture can be printed in grey. Blue and red are also told apart by people who see red and green alike.
 #pragma once
 
 #include "io/picture/picture.hpp"

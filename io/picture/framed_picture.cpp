@@ -22,7 +22,7 @@ std::vector<Tick> fitting(const std::vector<Tick>& ticks, std::int64_t length, s
   return nearest * static_cast<double>(length) < static_cast<double>(each) ? std::vector<Tick>{} : ticks;
 }
 
-/// Fits a title into `width` pixels. A title that is too long loses its middle, because its end says most.
+/// Fits a title into `width` pixels. A title that is too long loses its middle, because its end is more specific.
 std::string fitting_title(const std::string& title, std::int64_t width) {
   const std::string ellipsis = "...";
   const auto room = static_cast<std::size_t>(width / character_width), head = room / 4;

@@ -1,4 +1,4 @@
-// Pictures of coloured rectangles and words, and how they become PNG files.
+// Pictures of coloured rectangles and words, and their output as PNG files.
 #pragma once
 
 #include <array>
