@@ -14,8 +14,8 @@ author = "the authors of smallbatch"
 version = release = re.search(r"project\(smallbatch VERSION ([0-9.]+)", (ROOT / "CMakeLists.txt").read_text())[1]
 html_title = f"smallbatch {version}"
 
-extensions = ["myst_parser", "breathe", "sphinx.ext.autodoc", "sphinx_copybutton", "sphinx_gallery.gen_gallery",
-              "fortran"]
+extensions = ["myst_parser", "breathe", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton",
+              "sphinx_gallery.gen_gallery", "fortran"]
 include_patterns = ["index.md", "README.md", "docs/*.md", "docs/how-to/*.md", "docs/adr/*.md", "io/FORMAT.md",
                     "bench/*.md", "data/README.md", "examples/*/README.md", "CHANGELOG.md", "CONTRIBUTING.md", "reference/**",
                     "tutorials/*.rst"]
@@ -40,6 +40,7 @@ breathe_show_enumvalue_initializer = True
 
 autodoc_typehints = "signature"
 autodoc_member_order = "bysource"
+napoleon_google_docstring = False  # NumPy's style alone
 
 # Tutorials are scripts. They run in their folder, where prepare.py puts data/ and examples/.
 os.environ["PATH"] = f"{BUILD}/bin:{Path(sys.executable).parent}:{os.environ['PATH']}"

@@ -16,8 +16,16 @@ from ._result_file import File, Group, Refused, shown
 
 
 def over_time(results: Any, set: str | None = None) -> Figure:
-    """Curves of a trajectory: its energy, or the least, mean and greatest V. The horizontal axis is time, steps or
-    problems."""
+    """Draws the energy of each frame of a trajectory, or its least, mean and greatest V.
+
+    The horizontal axis is time, steps or problems.
+
+    Examples
+    --------
+    >>> figure = over_time("energies.h5")
+    >>> figure.axes[0].get_xlabel(), figure.axes[0].get_ylabel()
+    ('problem', 'energy (kcal/mol)')
+    """
     with opened(results) as file, matplotlib.rc_context(STYLE):
         one = file.choose(set, "potential", "pair_energy")
         names = ["energy"] if file.dataset(one.node, "energy") is not None else ["V_max", "V_mean", "V_min"]
@@ -74,8 +82,16 @@ def _reduced(file: File, values: Any, axis: Any, most: int = 4096) -> tuple[np.n
 
 
 def histogram(results: Any, set: str | None = None, number: str = "backward_error", bins: int = 60) -> Figure:
-    """Histogram of one number per system, over all solved systems. ``number`` is ``"backward_error"``, ``"rcond"`` or
-    another dataset with one number for each system."""
+    """Draws a histogram of one number per system, over all solved systems.
+
+    ``number`` is ``"backward_error"``, ``"rcond"`` or another dataset with one number for each system.
+
+    Examples
+    --------
+    >>> figure = histogram("results.h5", number="rcond", bins=20)
+    >>> int(sum(bar.get_height() for bar in figure.axes[0].patches))
+    128
+    """
     with opened(results) as file, matplotlib.rc_context(STYLE):
         one = file.choose(set, "solve") if number != "energy" else file.choose(set, "potential", "pair_energy")
         figure = new_figure(5.6, 3.4)

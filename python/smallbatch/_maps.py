@@ -32,13 +32,20 @@ def slice_map(
     cells: bool = False,
     colours: Any = None,
 ) -> Figure:
-    """A plane of the potential on a lattice, nearest to ``place`` (angstrom; the middle) along ``axis``.
+    """Draws the plane of a lattice across ``axis`` that is nearest to ``place`` (angstrom; by default the middle).
 
     Colours and contour lines reach from minus to plus ``value_range``, such as ``"5 kT/e"``. The map is then in that
     unit. Without a range, they reach to the 98th percentile of the magnitude. ``problems`` is the problem file. If the
     file is given, all atoms that the plane cuts are drawn, with their bonds and the outline of the molecule. E is drawn
     if it was computed; ``field`` is ``"lines"``, ``"arrows"`` or ``"none"``. The map is interpolated between lattice
     points; ``cells`` shows each point as a rectangle instead.
+
+    Examples
+    --------
+    >>> figure = slice_map("results.h5", axis="z", place=0.0, value_range="2 V", problems="data/demo.h5")
+    >>> print(figure.axes[0].get_title(loc="left"))
+    potential/water
+    z = 0.175 Å, 20 charges
     """
     with opened(results) as file, matplotlib.rc_context(STYLE):
         one = file.choose(set, "potential")

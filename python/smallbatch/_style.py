@@ -111,7 +111,13 @@ def colour_bar(figure: Figure, axes: Any, mappable: Any, label: str, extend: str
 
 
 def save(figure: Figure, path: Any, overwrite: bool = False) -> None:
-    """Writes a PNG, SVG or PDF, by the ending of the path. The file appears under its name only when it is complete."""
+    """Writes a PNG, SVG or PDF, by the ending of the path. The file appears under its name only when it is complete.
+
+    Examples
+    --------
+    >>> save(histogram("results.h5"), "histogram.svg")
+    >>> save(histogram("results.h5", bins=20), "histogram.svg", overwrite=True)
+    """
     path = os.fspath(path)
     ending = os.path.splitext(path)[1].lower()
     if ending not in (".png", ".svg", ".pdf"):

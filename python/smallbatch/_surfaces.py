@@ -25,7 +25,15 @@ def surface_map(
     value_range: str | float | None = None,
     colours: Any = None,
 ) -> Figure:
-    """The molecule's surface from the front and from behind, coloured by the potential. Needs the problem file."""
+    """Draws the molecule's surface from the front and from behind, coloured by the potential.
+
+    ``problems`` is the problem file, which has the atoms.
+
+    Examples
+    --------
+    >>> figure = surface_map("results.h5", problems="data/demo.h5", value_range="1 V")
+    >>> figure.savefig("surface.png")
+    """
     if problems is None:
         raise Refused(
             "no surface can be drawn", "atoms are in the problem file, and none was named", "Give it: --problems.", 2

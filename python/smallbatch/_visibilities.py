@@ -75,11 +75,17 @@ def correlation(
     order: str = "index",
     autos: bool = False,
 ) -> Figure:
-    """Visibilities of one integration, over baselines and channels.
+    """Draws the visibilities of one integration, over baselines and channels.
 
     ``part`` is ``"phase"``, ``"magnitude"``, ``"real"``, ``"imaginary"``, ``"both"`` (magnitude and phase) or
     ``"all"``. The ``order`` of baselines is ``"index"``, the order of the file ((1, 0), (2, 0), (2, 1), ...), or
     ``"length"``, for which the file must have positions of inputs. ``autos`` also shows the baselines (i, i).
+
+    Examples
+    --------
+    >>> figure = correlation("visibilities.h5", integration=2, part="phase")
+    >>> figure.axes[0].get_xlabel(), figure.axes[0].get_ylabel()
+    ('baseline (i, j)', 'frequency (MHz)')
     """
     with opened(results) as file, matplotlib.rc_context(STYLE):
         seen = Visibilities(file, file.choose(set, "correlation"))
@@ -236,8 +242,16 @@ def _colour_wheel(figure: Figure, axes: Any, colours: Any) -> None:
 def baselines_over_time(
     results: Any, set: str | None = None, baselines: Sequence[tuple[int, int]] = ((1, 0),), channel: int | None = None
 ) -> Figure:
-    """Amplitude and phase of chosen baselines (i, j) in one channel, over the integrations. Without ``channel``,
-    it is the middle channel."""
+    """Draws amplitude and phase of chosen baselines (i, j) in one channel, over the integrations.
+
+    The default channel is the middle one.
+
+    Examples
+    --------
+    >>> figure = baselines_over_time("visibilities.h5", baselines=[(1, 0), (2, 0)], channel=3)
+    >>> figure.axes[1].get_xlabel()
+    'time (ms)'
+    """
     with opened(results) as file, matplotlib.rc_context(STYLE):
         seen = Visibilities(file, file.choose(set, "correlation"))
         channel = seen.channels // 2 if channel is None else channel

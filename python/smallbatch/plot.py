@@ -5,8 +5,16 @@ Each function takes the path of a result file and returns a Matplotlib figure. F
 'smallbatch[plot]'``.
 
 >>> import smallbatch.plot
->>> figure = smallbatch.plot.slice_map("maps.h5", axis="z", value_range="5 kT/e", problems="charges.h5")
+>>> figure = smallbatch.plot.slice_map("results.h5", axis="z", value_range="2 V", problems="data/demo.h5")
 >>> figure.savefig("map.svg")
+
+All examples draw the files that these commands write in a clone of smallbatch::
+
+    smallbatch run data/demo.h5 -o results.h5
+    smallbatch generate signal --integrate 64 -o signals.h5
+    smallbatch run signals.h5 -o visibilities.h5
+    smallbatch generate charges --batch 50 --charges 100 --pair-energy --unit kcal/mol/e -o charges.h5
+    smallbatch run charges.h5 -o energies.h5
 """
 
 from __future__ import annotations

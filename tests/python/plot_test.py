@@ -4,12 +4,15 @@ compare no pixels.
 All kinds of pictures are in one file, because they share the result files that are drawn.
 """
 
+import doctest
 import io
 import os
 import re
+import shutil
 import subprocess
 import sys
 import xml.etree.ElementTree
+from pathlib import Path
 
 import h5py
 import numpy as np
@@ -494,3 +497,17 @@ def test_readme_of_the_command_line():
     words = re.sub(r"\s+", " ", plot.parser().format_help())
     for option in ("--range", "--problems", "--axis", "--integration", "--baselines", "--order", "--number"):
         assert option in words
+
+
+def test_examples_in_docstrings(smallbatch, tmp_path, monkeypatch):
+    (tmp_path / "data").mkdir()
+    shutil.copy(Path(__file__).resolve().parents[2] / "data" / "demo.h5", tmp_path / "data")
+    for words in re.findall(r"^    smallbatch (.+)$", plot.__doc__, re.M):
+        smallbatch(*words.split())
+    monkeypatch.chdir(tmp_path)
+    find = doctest.DocTestFinder(recurse=False).find
+    for example_of in (plot, *(getattr(plot, name) for name in plot.__all__)):
+        (test,) = find(example_of, example_of.__name__, globs=dict(vars(plot)))
+        assert test.examples and doctest.SKIP not in {flag for example in test.examples for flag in example.options}
+        assert doctest.DocTestRunner().run(test).failed == 0, test.name
+    assert {path.name for path in tmp_path.iterdir()} > {"map.svg", "surface.png", "histogram.svg"}
