@@ -1,6 +1,6 @@
-// Conversions from the layouts of simulation codes to the layouts that the sums read. Simulation codes often store x,
-// y, z and q of a charge together (float4, double4). Some codes give every problem the same number of charges. The
-// header charge_layouts.cuh runs these conversions on a GPU.
+// Conversions from the layouts of simulation codes to the layouts that direct_sum() and pair_energies() read.
+// Simulation codes often store x, y, z and q of a charge together (float4, double4). Some codes give every problem the
+// same number of charges. The header charge_layouts.cuh runs these conversions on a GPU.
 #pragma once
 
 #include <cstdint>

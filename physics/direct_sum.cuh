@@ -1,5 +1,5 @@
-// Direct summation of potentials on the GPU. make_potential()'s object calls direct_sum(), and so do simulation codes
-// with charges on the device. This header needs no CUDA compiler.
+// Direct summation of potentials on the GPU. The backend cuda of Potential calls direct_sum(), and so do simulation
+// codes with charges on the device. This header needs no CUDA compiler.
 #pragma once
 
 #include <cuda_runtime_api.h>

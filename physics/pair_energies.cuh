@@ -1,4 +1,4 @@
-// Energies of pairs of charges on the GPU. make_pair_energy()'s object calls pair_energies(), and so do simulation
+// Energies of pairs of charges on the GPU. The backend cuda of PairEnergy calls pair_energies(), and so do simulation
 // codes with charges on the device. This header needs no CUDA compiler.
 #pragma once
 
@@ -17,8 +17,8 @@ namespace smallbatch {
 [[nodiscard]] std::size_t pair_energies_workspace_bytes(std::int64_t problems, std::int64_t charge_count);
 
 /// Does what PairEnergy::evaluate does, in device memory. Every pointer in `charges` and `result` is a device pointer.
-/// `workspace` points to pair_energies_workspace_bytes() bytes aligned to 256. `charge_count` is charges.offset[count]
-/// - charges.offset[0].
+/// `workspace` points to pair_energies_workspace_bytes() bytes aligned to 256. `charge_count` is the number of charges
+/// of all problems.
 ///
 /// The call is asynchronous on `stream` of the current device. It allocates nothing and never synchronises. It makes
 /// five launches, and one more if energies of the charges are wanted.

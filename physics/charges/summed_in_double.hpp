@@ -47,8 +47,8 @@ constexpr bool leaves_single_range(const PotentialOptions& options, bool with_fi
 }
 
 /// Distance from a charge within which a target is summed again in double precision. The charge lies at distance `norm`
-/// from the origin. The radius also covers softenings with a square that is not a normal float. At larger distances
-/// their rounding does not matter.
+/// from the origin. A softening loses digits if its square is not a normal float. This loss matters only within the
+/// radius.
 template <class T>
 constexpr double near_radius(double norm, double singular_distance, bool with_field) {
   const double rounding = norm * (sizeof(T) == 4 ? 0x1p-16 : 0x1p-45);

@@ -1,4 +1,4 @@
-// Energies of pairs on the CPU. CpuPairEnergy and CpuPotential call this function.
+// Energies of pairs on the CPU. CpuPairEnergy and CpuPotential call sum_pair_energies().
 #pragma once
 
 #include "physics/charges/cpu/kernels.hpp"

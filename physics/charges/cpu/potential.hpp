@@ -1,4 +1,4 @@
-// Sums at the targets of a batch on the CPU. The pair energies of the CPU call this function.
+// Sums at the targets of a batch on the CPU, for the pair energies in pair_energy.cpp.
 #pragma once
 
 #include "physics/charges/cpu/kernels.hpp"

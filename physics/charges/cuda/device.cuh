@@ -75,7 +75,7 @@ struct Truncation {
 template <class T>
 Truncation<T> truncation_of(const PotentialOptions& options) {
   // If T cannot hold the square of a cut-off, the cut-off affects only targets that are summed again in double
-  // precision.
+  // precision. So a longer cut-off may replace it here.
   const double cutoff = options.cutoff > 0 ? fmax(options.cutoff, is_single<T> ? 1e-18 : 1e-150) : 0;
   const double larger = is_single<T> ? 1 + 0x1p-21 : 1 + 0x1p-50;
   const auto softening2 = static_cast<T>(options.softening * options.softening);

@@ -1,6 +1,6 @@
-// The reference backend of pair energies, and the referee's answers. Both multiply charges by the referee's potentials:
-// with groups, the potentials of group 2 at the charges of group 1. Without groups, the potentials at each charge of
-// all other charges.
+// The reference backend of pair energies, and the referee's answers. Both multiply charges by the referee's potentials.
+// With groups, these are the potentials of group 2 at the charges of group 1. Without groups, they are the potentials
+// of all other charges at each charge.
 #include <Eigen/Core>
 #include <algorithm>
 #include <array>

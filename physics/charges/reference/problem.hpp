@@ -90,7 +90,7 @@ class ReferenceProblem {
   ReferenceProblem(const ReferenceProblem&) = delete;
   ReferenceProblem& operator=(const ReferenceProblem&) = delete;
 
-  /// The problem's status. At points and charges it lacks info_values_out_of_range, which only the values can tell.
+  /// The problem's status. At points and charges it is never info_values_out_of_range, which depends on the values.
   [[nodiscard]] ReferenceStatus status() const { return status_; }
   [[nodiscard]] std::int64_t points() const { return points_.cols(); }
 
@@ -470,7 +470,7 @@ class ReferenceProblem {
   Eigen::Array3d origin_ = Eigen::Array3d::Zero(), spacing_ = Eigen::Array3d::Zero();
   double singular_distance_ = 0;  ///< 0: nothing is singular
   double extent_ = 0;
-  double least_rho_ = 0;  ///< least rho of a charge that is not on a target
+  double least_rho_ = 0;  ///< lower limit of rho between a target and a charge that is not on it
   int scale_ = 0;         ///< charges are stored times 2^scale_
   ReferenceStatus status_;
   Eigen::Index used_ = 0;  ///< number of charges that are not zero; only these are stored

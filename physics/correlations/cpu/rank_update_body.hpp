@@ -273,8 +273,7 @@ bool update(const RankUpdate& call, RankUpdateMemory& memory) {
   Panels others(memory.samples[1], call.first_i, inputs_from(call.first_i));
   const Panels& rows = on_diagonal ? columns : others;
   const std::int64_t tiles_of_panel = (rows.count - 1) / tile_rows + 1, panels = (columns.count - 1) / lanes + 1;
-  const std::int64_t tiles =
-      (tiles_of_panel * panels + 1) / 2;  // a lower limit on the diagonal, where tiles above it are left out
+  const std::int64_t tiles = (tiles_of_panel * panels + 1) / 2;  // on the diagonal, at least this many are computed
   bool finite = true;
   for (std::int64_t first_time = 0; first_time < call.times; first_time += Panels::most_times) {
     const std::int64_t left = call.times - first_time, times = left < Panels::most_times ? left : Panels::most_times;

@@ -10,7 +10,8 @@ namespace smallbatch {
 namespace {
 
 /// Maximum number of times in one sum of products. For float32, physics/correlation.hpp promises this limit. For int8,
-/// the limit keeps int32 sums from overflowing. It is a multiple of the number of times of a stage.
+/// the limit keeps int32 sums from overflowing. Both limits are multiples of 8, so no slice ends between times that are
+/// read at once.
 constexpr std::int64_t most_times(SampleType type) { return type == SampleType::complex_float32 ? 1024 : 65280; }
 
 /// Offsets of the parts of the workspace, in bytes.

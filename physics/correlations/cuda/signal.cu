@@ -39,7 +39,7 @@ struct PrepareSample {
   }
 };
 
-/// Sets a bit for each sample that counts, for 32 times of an input.
+/// Sets one word of the mask: a bit for each of 32 times at which an input's sample counts.
 struct MaskOfTimes {
   SignalBatch signal;
   std::int64_t words;

@@ -40,7 +40,7 @@ class ReferenceSums {
   [[nodiscard]] double re(std::int64_t k) const { return sum_[2 * k]; }
   [[nodiscard]] double im(std::int64_t k) const { return sum_[2 * k + 1]; }
   [[nodiscard]] std::int32_t weight(std::int64_t k) const { return weight_[k]; }
-  /// sum_t |x(t)|^2 of an input, over the samples that are not flagged and finite.
+  /// sum_t |x(t)|^2 of an input, over the samples that are finite and not flagged.
   [[nodiscard]] double power(std::int64_t input) const { return power_[input]; }
   /// Whether the input has a sample that is not flagged and is a NaN or an infinity.
   [[nodiscard]] bool is_bad(std::int64_t input) const { return is_bad_[input] != 0; }
