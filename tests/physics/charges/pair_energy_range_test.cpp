@@ -35,7 +35,7 @@ TEST_P(PairEnergyRange, PairsTooNearForSinglePrecisionAreSummedInDouble) {
 TEST_P(PairEnergyRange, PairsOnOnePlaceDecideWhereOthersLeaveTheRange) {
   for (const bool in_groups : {false, true})
     for (const double sign : {1.0, -1.0}) {
-      Problem problem;  // a pair of `sign` on one place, and a pair of the other sign with an energy that overflows
+      Problem problem;  // a pair of `sign` at one position, and a pair of the other sign with an energy that overflows
       problem.add(0, 0, 0, 1e14);
       problem.add(0, 0, 0, sign * 1e14);
       problem.add(1, 0, 0, 1e14);

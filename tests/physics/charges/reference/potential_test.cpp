@@ -118,7 +118,7 @@ TEST(ReferencePotential, FieldOfOneChargeByHand) {
 }
 
 TEST(ReferencePotential, OneChargeByHand) {
-  Problem problem;  // at distance 5 of point (0,0,0), L = 5: 2/5 (2^-22 + 2^-23)
+  Problem problem;  // at distance 5 of point (0,0,0), L = 5: bound 2/5 (2^-22 + 2^-23)
   problem.add(3, 4, 0, -2);
   const Batch batch({1, 1, 1}, {problem});
   const std::vector<std::int64_t> points{0};
@@ -171,8 +171,7 @@ TEST(ReferencePotential, KeepsDigitsWhenEverythingIsFarFromZero) {
 }
 
 TEST(ReferencePotential, TellsDistancesThatRoundingHidesFromOneAnother) {
-  Problem problem;  // the charge is beside lattice point 3, because 3 * 0.1 is rounded; the softening is shorter than
-                    // their distance
+  Problem problem;  // 3 * 0.1 is rounded, so the charge is beside lattice point 3, at more than the softening
   problem.origin = {0, 0, 0};
   problem.spacing = {0.1, 1, 1};
   problem.add(3 * 0.1, 0, 0, 1);
