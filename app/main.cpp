@@ -137,7 +137,7 @@ const char* option_for(const Error& error) {
   }
 }
 
-/// The words of the call as typed. parse_options may have failed to understand them.
+/// The words of the call as typed, for errors that occur before the options are known.
 class Words {
  public:
   Words(int argc, const char* const* argv) : words_(argv + std::min(argc, 1), argv + argc) {}
@@ -256,7 +256,7 @@ void tell_of_memory_missing_anywhere(const Words& words) {
 }
 
 /// Ensures stacks of at least 4 MiB. HDF5 and the kernels crash with less, and a crash of HDF5 looks like a damaged
-/// file. By default, the stack of a thread has the size of the limit, or 2 MiB without a limit.
+/// file. The default of threads is raised, because it is 2 MiB without a limit.
 void have_large_stacks() {
   constexpr std::size_t least_kib = 4096;  // more than needed: HDF5 does not document its need
   rlimit stack{};

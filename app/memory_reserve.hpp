@@ -13,7 +13,7 @@ namespace smallbatch {
 class TellsOfMissingMemory {
  public:
   TellsOfMissingMemory() noexcept;
-  // NOLINTNEXTLINE(performance-trivially-destructible): in memory_reserve.cpp it does something
+  // NOLINTNEXTLINE(performance-trivially-destructible): in memory_reserve.cpp it is not trivial
   ~TellsOfMissingMemory();
   TellsOfMissingMemory(const TellsOfMissingMemory&) = delete;
   TellsOfMissingMemory& operator=(const TellsOfMissingMemory&) = delete;

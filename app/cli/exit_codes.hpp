@@ -10,7 +10,7 @@
 namespace smallbatch {
 
 enum class ExitCode : int {
-  verified = 0,       ///< everything that was asked for was done; nothing failed or disagreed
+  verified = 0,       ///< the command did its work; nothing failed or disagreed
   not_all_right = 1,  ///< results were written, but some systems failed or disagreed with the referee (see FailOn)
   usage = 2,
   bad_input = 3,

@@ -1,5 +1,5 @@
-// Checks of file names. The ending of a name promises a format. A command that does not write or read that format
-// refuses the name: these functions throw Error(usage), which names the command that does.
+// Checks of file names. The ending of a name promises a format. If a command does not write or read that format, these
+// functions throw Error(usage). The message names a command that does, if there is one.
 #pragma once
 
 #include <string>

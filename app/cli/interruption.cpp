@@ -58,8 +58,7 @@ void set_clock(::suseconds_t microseconds) {
   ::setitimer(ITIMER_REAL, &once, nullptr);
 }
 
-/// Writes the text if that needs no waiting. Nobody reads from a terminal that is gone, and a full pipe would block
-/// this process.
+/// Writes the text, except if write() would block: the reader of a pipe or a terminal may have stopped reading.
 void write_text(int file, const char* text, std::size_t size) {
   pollfd ready{file, POLLOUT, 0};
   if (::poll(&ready, 1, 0) <= 0 || ::write(file, text, size) < 0) return;
@@ -82,8 +81,8 @@ void remove_own(const char* path) {
   }
 }
 
-/// Returns "2026-11-24T04:41:20+01:00 ", the beginning of a log line. The zone was looked up before, because a handler
-/// may not do that.
+/// Returns "2026-11-24T04:41:20+01:00 ", the beginning of a log line. The time zone was looked up before, because a
+/// handler may not do that.
 std::array<char, 26> time_of_line() {
   const int ahead = local_time_is_ahead;
   timespec now{};
@@ -124,7 +123,7 @@ void write_log_line(const std::string& text) {
 extern "C" void end_here(int) {
   const ReadyWords* const words = ready_words;
   const int signal = caught_signal;
-  if (signal == 0) return;  // the timer is not ours
+  if (signal == 0) return;  // another timer has expired
   for (std::size_t k = 0; words && k < ending_signals.size(); ++k) {
     if (ending_signals[k].first != signal) continue;
     for (const std::string& file : words->to_remove) remove_own(file.c_str());

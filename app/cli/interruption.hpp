@@ -1,5 +1,5 @@
 // Signals that end a command: SIGINT, SIGTERM, SIGHUP and SIGXCPU. Work stops at the next block, or between two pieces
-// of a block that is being verified. A process that has not stopped within a second is ended where it stands.
+// of a block that is being verified. After a second, a signal handler ends a process that has not stopped by then.
 #pragma once
 
 #include <string>
@@ -23,7 +23,7 @@ inline std::string words_on_whole(const std::string& output) { return ". " + out
 /// Returns the number of the signal, or 0 before one has come.
 int interrupting_signal();
 
-/// The last message and the files to remove, for a process that a signal ends where it stands.
+/// The last message and the files to remove, for a process that the signal handler ends.
 struct LastWords {
   bool on_stdout_too = false;          ///< the message goes to stdout too, as JSON
   std::string remedy;                  ///< says which files are left and what to do

@@ -42,7 +42,7 @@ std::string verify_mode_name(const VerifyMode& mode);
 /// Returns the first number of a text in the form of OMP_NUM_THREADS, "4" or "4,2". 0 if it is not a number
 /// up to 4096.
 unsigned parse_threads(const std::string& text);
-/// Returns the number of threads that OMP_NUM_THREADS or SLURM_CPUS_PER_TASK asks for; 0 if neither does.
+/// Returns the number of threads that OMP_NUM_THREADS or SLURM_CPUS_PER_TASK gives; 0 if neither does.
 unsigned threads_of_environment();
 PotentialUnit parse_unit(const std::string& text);
 /// Parses a number of bytes: "512MiB", "2GB".

@@ -126,7 +126,7 @@ struct GenerateChargesOptions {
   double spacing = 0.5;  ///< angstrom
   PotentialUnit unit = PotentialUnit::volt;
   AskedOfCharges asked;
-  bool pair_energy = false;                 ///< the file asks for the energy of all pairs instead of V
+  bool pair_energy = false;                 ///< the energy of all pairs is wanted instead of V
   bool per_charge = false, groups = false;  ///< with pair_energy: also the energy of each charge; first half of the
                                             ///< charges is group 1, second half group 2
   std::uint64_t seed = 1;
@@ -199,7 +199,7 @@ struct ExportOptions {
   bool overwrite = false, json = false;
 };
 
-/// A text to print on stdout: help or version.
+/// A text to print on stdout: help, version, man page or completions.
 struct PrintText {
   std::string text;
   bool is_refusal = false;  ///< the help is printed because the call names no command

@@ -109,7 +109,7 @@ std::string origin_text(const std::string& path) {
   return text;
 }
 
-/// Returns the provenance with the keys that the file has.
+/// Returns the provenance, with the file's own keys.
 Json origin_json(const std::string& path) {
   Json json = Json::object();
   for (const auto& [key, value] : read_provenance(path)) {

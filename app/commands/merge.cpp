@@ -1,5 +1,5 @@
-// Merges the result files of all shares into the file that one run of everything would have written. One file, because
-// each kind of set goes through all its steps.
+// Merges the result files of all shares into the file that a run without --shard would have written. One file, because
+// each kind of set goes through all steps of merging.
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
 

@@ -1,5 +1,5 @@
-// Makes a page about a result file with Python (python/smallbatch/report.py). Python would believe a damaged file. So
-// the structure of the file, its verdicts, and the identity of the problem file are checked here first.
+// Makes a page about a result file with Python (python/smallbatch/report.py). The Python code does not detect
+// all damage. So the structure of the file, its verdicts, and the identity of the problem file are checked here first.
 #include <fcntl.h>
 #include <spawn.h>
 #include <spdlog/spdlog.h>

@@ -194,8 +194,8 @@ void expect_same(const Files& files, const CorrelationSet& asked, const Correlat
               "Name the file from which they were made.");
 }
 
-/// Returns how many times as large as the referee's rcond the stored rcond may be. This is 1 if the file says that no
-/// solver estimated rcond. It is not 1 with several ranks, because the file names only the solver of the first rank.
+/// Returns the largest permitted ratio of the stored rcond to the referee's rcond. It is 1 if the file says that no
+/// solver estimated rcond. It is larger with several ranks, because the file names only the solver of the first rank.
 double rcond_overestimate_of(const ResultReader& results) {
   const std::string solver = results.provenance("solver");
   const bool is_known = solver.starts_with("cpu") || solver.starts_with("reference");

@@ -1,5 +1,5 @@
 // Likely causes, for sets in which nearly all systems failed. The first failed systems are examined, and a sentence
-// asks about what was found. It claims nothing that was not examined.
+// asks about the likely cause. It claims only facts that were found.
 #pragma once
 
 #include <array>
@@ -68,8 +68,8 @@ template <class T>
 void look_at(const PotentialBlock<T>& block, FailureSigns& signs);
 
 /// Returns the likely cause in words: "in all 5 systems A is not symmetric. ... Is it an upper triangle? ...". It is
-/// empty if fewer than nine in ten of `batch` systems failed alike, or if no cause was found. The arguments `failed`
-/// and `type` are the number of failed systems for each status, and the type of their numbers.
+/// empty if fewer than nine in ten of `batch` systems failed in the same way, or if no cause was found. The arguments
+/// `failed` and `type` are the number of failed systems for each status, and the type of their numbers.
 std::string likely_cause(const FailureSigns& signs, std::int64_t batch,
                          const std::map<std::int32_t, std::int64_t>& failed, ScalarType type);
 

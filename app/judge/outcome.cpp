@@ -234,7 +234,7 @@ std::string shape_words(const PotentialSet& set) {
     text << ", ";
     write_counted(text, set.targets_before(set.batch), "point");
   }
-  if (!set.offset.empty()) {  // not all result files store it
+  if (!set.offset.empty()) {  // some result files have no offsets
     text << (set.targets == TargetKind::charges ? " at " : ", ");
     write_counted(text, set.charges(), "charge");
   }
@@ -247,7 +247,7 @@ std::string shape_words(const PotentialSet& set) {
 std::string shape_words(const PairEnergySet& set) {
   TextWriter text;
   write_counted(text, set.batch, "problem");
-  if (!set.offset.empty()) {  // not all result files store it
+  if (!set.offset.empty()) {  // some result files have no offsets
     text << ", ";
     write_counted(text, set.charges(), "charge");
   }

@@ -26,7 +26,8 @@ struct SetOutcome {
   /// their type.
   std::map<std::int32_t, std::int64_t> failed;
   std::map<std::int32_t, std::vector<std::int64_t>> first_failed;  ///< the first few indices for each status
-  /// Labels of the problems in first_failed and of the worst verified one, if they have any (io/problem_labels.hpp).
+  /// Labels of the problems in first_failed and of the problem with the largest error, if they have labels
+  /// (io/problem_labels.hpp).
   std::map<std::int64_t, std::string> labels;
   std::int64_t singular = 0;  ///< charges on lattice points, targets on charges, or pairs at one position
   std::optional<double> worst_backward_error;  ///< of the solved systems, in units of u; NaN is the worst

@@ -118,7 +118,7 @@ InputIdentity InputGuard::identify() const {
 }
 
 void InputGuard::refuse_change(const InputIdentity& begun) const {
-  if (begun.hash.empty() && begun.bytes == 0) return;  // no regular file
+  if (begun.hash.empty() && begun.bytes == 0) return;  // not a regular file
   const auto refuse = [&](const std::string& why) {
     throw Error(ErrorKind::bad_input, "cannot use " + path_,
                 why + " while it was used, so the results would belong to no file",

@@ -27,7 +27,7 @@ class InputGuard {
  public:
   /// `descriptor` is open on the file `path`.
   InputGuard(std::string path, int descriptor);
-  /// Returns the identity of the file. To be called early.
+  /// Returns the identity of the file. Call it early: refuse_change() compares the file with it at the end.
   [[nodiscard]] InputIdentity identify() const;
   /// Throws Error(bad_input) if the file has changed: its size, its times or the file under its name. If these leave
   /// doubt, the hash decides. `begun` is what identify() returned.

@@ -29,7 +29,7 @@ void write_notes(ResultWriter& writer, const RunOptions& options, const RunRepor
                  std::span<const Backend> backends, const InputIdentity& input, const std::string& command_line,
                  int ranks);
 
-/// One fact about a file's origin: its name for people, and its value, fit to be shown.
+/// One fact about a file's origin: its name for people, and its value with control characters made visible.
 struct OriginLine {
   std::string name, text;
 };

@@ -1,4 +1,4 @@
-// The option --device: finds the backends that it asks for, and makes the objects that compute on them.
+// The option --device: finds the backends that it names, and makes the objects that compute on them.
 #pragma once
 
 #include <cstdint>

@@ -41,7 +41,7 @@ class RunJournal {
   /// Returns the numbers of the records about a set's blocks, in order. finished() and restore() read a record's
   /// content.
   [[nodiscard]] std::vector<std::size_t> earlier(const std::string& set) const;
-  /// Returns the content of a record. Throws Error(usage) if it makes no sense.
+  /// Returns the content of a record. Throws Error(usage) if the record cannot be read.
   [[nodiscard]] FinishedBlock finished(std::size_t record) const;
   /// Replaces the counts in `outcome` by those in a record. Name, shape, units and criterion stay.
   void restore(SetOutcome& outcome, std::size_t record) const;

@@ -24,7 +24,7 @@ namespace smallbatch {
 
 namespace {
 
-/// A block on its way through the stages, with what was found about it.
+/// A block on its way through the stages, with its verdicts, hash and times.
 template <class Block>
 struct JudgedBlock {
   explicit JudgedBlock(std::pmr::memory_resource* memory) : block(memory) {}
@@ -42,7 +42,7 @@ std::vector<std::int64_t> numbers_of(const PlaneRange& range) {
 std::vector<std::int64_t> numbers_of(const SignalRange& range) {
   return {range.first, range.channels, range.first_time, range.times};
 }
-/// Returns the numbers that name the blocks [begin, end), one block after the other.
+/// Returns the numbers of the ranges of blocks [begin, end), one block after the other.
 template <class Ranges>
 std::vector<std::int64_t> numbers_of(const Ranges& blocks, std::int64_t begin, std::int64_t end) {
   std::vector<std::int64_t> all;
