@@ -38,17 +38,16 @@ struct Arguments {
   int n, nrhs;
   Storage storage;
   bool inverse;
-  bool pivot_numbers;    ///< numbers are wanted that come from the pivots
+  bool pivot_numbers;    ///< whether `to` wants numbers that are computed from the pivots
   bool vectors;          ///< matrices may be copied in pieces of 16 bytes
   Mark* marks;           ///< one per system, in the workspace
-  bool marked = false;   ///< work only on systems that are marked unsettled
-  T resolve_above = -1;  ///< mark solved systems with a larger backward error as unsettled; negative: none
+  bool marked = false;   ///< work only on systems that an earlier kernel has marked
+  T resolve_above = -1;  ///< mark solved systems with a larger backward error as unsettled; negative: no limit
   int once = 1;          ///< always 1, but the compiler does not know
   int span = 0;          ///< systems in a task
   const std::int32_t* sizes = nullptr;  ///< one per system; null: all have n rows
-  int kept_step = 0;                    ///< numbers from one system to the next in shared memory, for matrices kept as
-                                        ///< they are stored
-  int kept_pitch = 0;                   ///< numbers from one row to the next there, if rows are whole pieces
+  int kept_step = 0;  ///< numbers from one system to the next in shared memory, in kernels that keep matrices as stored
+  int kept_pitch = 0;  ///< numbers from one row to the next in these kernels, if rows are whole pieces
 };
 
 /// Addresses of matrices that are `step` numbers apart.
@@ -72,7 +71,7 @@ struct Traits;
 template <>
 struct Traits<float> {
   static constexpr int exponent_bias = 127, mantissa_bits = 23;
-  // Exponents within these windows need no scaling. For diagonals of lower triangles, far_bits() decides instead.
+  // Numbers from 2^-window to 2^window need no scaling. For diagonals of lower triangles, far_bits() decides instead.
   static constexpr int diagonal_window = 20, rhs_window = 40;
   static constexpr float eps = 0x1p-23F;
 };
@@ -103,7 +102,8 @@ struct alignas(sizeof(T) * Count) Vector {
   T value[Count];
 };
 
-/// Calls step(0), step(1), ..., step(Count - 1) with constants as arguments: unrolled, however long the steps are.
+/// Calls step(0), step(1), ..., step(Count - 1) with compile-time constants. These calls are unrolled even if the steps
+/// are long.
 template <int Count, class Step>
 __device__ __forceinline__ void unrolled(Step&& step) {
   [&]<int... K>(std::integer_sequence<int, K...>) __attribute__((always_inline)) {
@@ -117,13 +117,13 @@ __device__ __forceinline__ T shuffle(T value, int lane, int width) {
   return __shfl_sync(whole_warp, value, lane, width);
 }
 
-/// Returns the same number, but hides that from the compiler. Results computed from it are then not moved out of the
-/// surrounding loop, where they would occupy registers throughout.
+/// Returns `value`, but hides from the compiler that the result is `value`. Results computed from it are then not moved
+/// out of the surrounding loop, where they would occupy registers throughout.
 __device__ __forceinline__ int fresh(int value) {
   asm volatile("" : "+r"(value));
   return value;
 }
-/// Returns the same 64-bit value, hidden from the compiler like in fresh().
+/// Returns the 64-bit `value`, but hides from the compiler that the result is `value`.
 __device__ __forceinline__ std::int64_t renewed(std::int64_t value) {
   asm volatile("" : "+l"(value));
   return value;
@@ -134,7 +134,8 @@ __device__ __forceinline__ T* renewed(T* value) {
   return value;
 }
 
-/// Stops the compiler from postponing the computation of `value` and keeping its operands in registers until then.
+/// Makes the compiler compute `value` here. Otherwise it might compute `value` later, and keep the operands in
+/// registers until then.
 __device__ __forceinline__ void now(float& value) { asm volatile("" : "+f"(value)); }
 __device__ __forceinline__ void now(double& value) { asm volatile("" : "+d"(value)); }
 template <class T, int Rows, int Columns>
@@ -146,15 +147,15 @@ __device__ __forceinline__ void now(T (&values)[Rows][Columns]) {
 }
 
 /// Runs `body` in a loop with one turn, where the compiler does not know the number of turns. The compiler therefore
-/// does not move instructions into the loop or out of it. In long unrolled code, mixing would postpone much arithmetic,
-/// and keep more operands than there are registers. `once` is 1.
+/// does not move instructions into the loop or out of it. In long unrolled code, such moves would postpone much
+/// arithmetic, and more operands would be kept than there are registers. `once` is 1.
 template <class Body>
 __device__ __forceinline__ void apart(int& once, Body&& body) {
 #pragma unroll 1
   do body();
   while (--once > 0);
 }
-/// Runs `body` like apart() on GPUs with too few registers for mixed instructions, and directly on others.
+/// Runs `body` directly if registers_suffice(), otherwise in apart().
 template <class Body>
 __device__ __forceinline__ void apart_elsewhere(int once, Body&& body) {
   if constexpr (registers_suffice())
@@ -163,9 +164,9 @@ __device__ __forceinline__ void apart_elsewhere(int once, Body&& body) {
     apart(once, body);
 }
 
-/// Returns 1/v, correctly rounded if v and 1/v are normal numbers. It computes what __frcp_rn and __drcp_rn do, without
-/// their branch for other numbers. That branch calls a function, which costs registers. Pivots of scaled systems are
-/// normal; any other value means failure.
+/// Returns 1/v, correctly rounded if v and 1/v are normal numbers. The computation is that of __frcp_rn and __drcp_rn,
+/// without their branch for numbers that are not normal. That branch calls a function, which costs registers. Pivots of
+/// scaled systems are normal; a pivot that is not normal means failure.
 __device__ __forceinline__ float reciprocal(float v) {
   float y;
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(v));
@@ -201,8 +202,8 @@ __device__ T scale(T v, int e) {
   return v * power_of_two<T>(half) * power_of_two<T>(e - half);
 }
 
-/// Returns the exponent e, limited to exponents of normal numbers, for which v 2^e is next to 1. Single precision input
-/// needs no exponent: its norms and their products stay in the range of double.
+/// Returns the exponent e for which 1 <= |v| 2^e < 2, limited to exponents of normal numbers. Returns 0 in single
+/// precision: norms of such input, and their products, stay in the range of double.
 template <class T>
 __device__ int normalizing_exponent(T v) {
   if constexpr (sizeof(T) == sizeof(float))
@@ -217,8 +218,8 @@ __device__ __forceinline__ bool is_far(T v, int window) {
   return abs(v) > power_of_two<T>(window) || (abs(v) < power_of_two<T>(-window) && v != 0);
 }
 
-/// Returns zero if v is near 1: between 2^-31 and 2^33, or between 2^-128 and 2^128 in double precision. Any other v
-/// gives a nonzero value, also a negative v.
+/// Returns zero if v is near 1: between 2^-31 and 2^33, or between 2^-128 and 2^128 in double precision. Returns a
+/// nonzero value for any other v, also for a negative v.
 __device__ __forceinline__ unsigned far_bits(float v) {
   return ((static_cast<unsigned>(__float_as_int(v)) + (32U << 23)) ^ 0x40000000U) & 0xe0000000U;
 }
@@ -258,7 +259,7 @@ template <class T>
 struct Residual;
 template <>
 struct Residual<float> {
-  using Factor = double;  // form of x_j that is kept for several residuals
+  using Factor = double;  // form in which x_j is kept for several residuals
   double sum;
   static __device__ __forceinline__ Factor factor(double x) { return x; }
   __device__ __forceinline__ explicit Residual(double b = 0) : sum(b) {}
@@ -276,7 +277,7 @@ struct Residual<double> {
     high = of_b.high, low = of_b.low;
   }
   __device__ __forceinline__ void subtract(double a, const Factor& x) { subtract(halved<bits>(a), x); }
-  /// Subtracts the product of x and `a` times a power of two.
+  /// Subtracts (a factor) x, where `factor` is a power of two.
   __device__ __forceinline__ void subtract(double a, double factor, const Factor& x) {
     constexpr double c = 1.5 * static_cast<double>(1LL << (52 - bits));  // the constant of halved()
     const double of_a = __dsub_rn(fma(a, factor, c), c);
@@ -298,8 +299,7 @@ __device__ inline unsigned differing_bits(double a, double b) {
   return static_cast<unsigned>((__double2hiint(a) ^ __double2hiint(b)) | (__double2loint(a) ^ __double2loint(b)));
 }
 
-/// Returns the disjunction of the values of the `Width` neighbouring lanes that share a system. sum_of_group(),
-/// max_of_group() and min_of_group() return their sum, maximum and minimum. The whole warp calls.
+/// Returns whether `value` is true in any of the `Width` neighbouring lanes that share a system. The whole warp calls.
 template <int Width>
 __device__ bool any_of_group(bool value) {
   const unsigned lane = threadIdx.x % warp_lanes;
@@ -307,13 +307,15 @@ __device__ bool any_of_group(bool value) {
                          << (lane / Width * Width);
   return (__ballot_sync(whole_warp, value) & group) != 0;
 }
+/// Returns the sum of `value` over the `Width` lanes that share a system. The whole warp calls.
 template <int Width, class V>
 __device__ V sum_of_group(V value) {
 #pragma unroll
   for (int step = Width / 2; step > 0; step /= 2) value += __shfl_xor_sync(whole_warp, value, step);
   return value;
 }
-/// Returns the sum of `of_share` over all shares of all lanes of the system.
+/// Returns the sum of all elements of `of_share` over the lanes of the system. The order of additions is that of a
+/// kernel with L::shares times as many lanes (PlainLayout).
 template <class L, class V>
 __device__ __forceinline__ V sum_of_shares(const V (&of_share)[L::shares]) {
   constexpr int shares = L::shares;
@@ -323,18 +325,20 @@ __device__ __forceinline__ V sum_of_shares(const V (&of_share)[L::shares]) {
   if constexpr (shares == 4) sum = (sum + of_share[2]) + (of_share[1] + of_share[3]);
   return sum_of_group<L::lanes>(sum);
 }
+/// Returns the largest `value` of the `Width` lanes that share a system. The whole warp calls.
 template <int Width, class V>
 __device__ V max_of_group(V value) {
 #pragma unroll
   for (int step = Width / 2; step > 0; step /= 2) value = max(value, __shfl_xor_sync(whole_warp, value, step));
   return value;
 }
+/// Returns the smallest `value` of the `Width` lanes that share a system. The whole warp calls.
 template <int Width, class V>
 __device__ V min_of_group(V value) {
   return -max_of_group<Width>(-value);
 }
 
-/// Returns, in lane i, the sum of p[i] over the lanes of the system; i < Width, a power of two up to G.
+/// Returns the sum of p[i] over the lanes of the system, where i = lane % Width. `Width` is a power of two, at most G.
 template <int G, int Width, class T>
 __device__ __forceinline__ T sum_for_each(int lane, T (&p)[Width]) {
 #pragma unroll
@@ -358,7 +362,7 @@ template <int systems, class T>
 __device__ __forceinline__ std::int64_t first_of_task(const Arguments<T>& args, unsigned task) {
   return min(std::int64_t{static_cast<unsigned>(fresh(static_cast<int>(task)))} * systems, args.count - systems);
 }
-/// Returns system `s` of a task; places beyond the end of the batch repeat the last system. The number is computed
+/// Returns system `s` of a task, or the last system of the batch if the task has fewer systems. The number is computed
 /// again for each use, because matrices occupy the registers.
 template <int systems, class T>
 __device__ __forceinline__ std::int64_t system_of_task(const Arguments<T>& args, unsigned task, int s) {
@@ -378,13 +382,14 @@ __device__ __forceinline__ int own_group() {
 
 // Launches.
 
-/// Lets the next kernel of the stream occupy the places of blocks that end. If that kernel was launched ahead, it waits
-/// there until this kernel is done. Either all blocks call this, or none.
+/// Lets the next kernel of the stream start blocks as soon as blocks of this kernel end, if that kernel is launched
+/// ahead (Begin). Its blocks wait in wait_for_kernel_before() until this kernel is done. Either all blocks call this
+/// function, or none.
 __device__ __forceinline__ void let_next_kernel_begin() {
   NV_IF_TARGET(NV_PROVIDES_SM_90, (asm volatile("griddepcontrol.launch_dependents;");))
 }
-/// Waits for the previous kernel in the stream; its writes are then visible. In a kernel that is launched ahead, all
-/// blocks call this first.
+/// Waits for the previous kernel in the stream; its writes are then visible. A kernel that is launched ahead must call
+/// this function first, in all blocks.
 __device__ __forceinline__ void wait_for_kernel_before() {
   NV_IF_TARGET(NV_PROVIDES_SM_90, (asm volatile("griddepcontrol.wait;" ::: "memory");))
 }
@@ -421,12 +426,12 @@ template <class T>
 bool lies_in_pieces(const T* first, std::int64_t step) {
   return reinterpret_cast<std::uintptr_t>(first) % 16 == 0 && step * sizeof(T) % 16 == 0;
 }
-/// Returns whether the matrices begin at multiples of 16 bytes. in_whole_pieces() returns whether they also fill their
-/// padded size.
+/// Returns whether the matrices begin at multiples of 16 bytes.
 template <class T>
 bool lies_in_pieces(const SpdBatch<T>& batch) {
   return lies_in_pieces(batch.a, batch.a_step());
 }
+/// Returns whether the matrices begin at multiples of 16 bytes and have a padded size (padded_size()).
 template <class T>
 bool in_whole_pieces(const SpdBatch<T>& batch) {
   return batch.shape.n == padded_size(batch.shape.n) && lies_in_pieces(batch);

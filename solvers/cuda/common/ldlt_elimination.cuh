@@ -8,8 +8,8 @@
 // shared memory. Each element of a 16-byte broadcast from there feeds one multiply-add per row of a lane. Column k + 1
 // is finished and published before the rest of step k. One barrier per step therefore suffices, and its wait is hidden.
 //
-// Afterwards a[u][i] is l below the diagonal and 0 above it. The diagonal has the pivots with `general`, and zeros
-// otherwise.
+// Afterwards a[u][i] is l below the diagonal and 0 above it. The diagonal holds the pivots if the template argument
+// `general` is true, and zeros otherwise.
 #pragma once
 
 #include "solvers/cuda/common/tile.cuh"
@@ -27,7 +27,7 @@ struct ReciprocalsInRegisters {
     if (lane == owner) inverse[slot] = reciprocal;
   }
 };
-/// Keeps nothing; with `general`, d is on the diagonal.
+/// Keeps no copy of d. With `general`, factor() leaves d on the diagonal of `a`.
 struct PivotsOnTheDiagonal {
   template <int slot, class T>
   __device__ __forceinline__ void keep(int, int, T, T) const {}
@@ -41,8 +41,9 @@ struct PivotsInMemory {
     if (lane == owner) pivots[L::lanes * slot + owner] = pivot;
   }
 };
-/// Keeps only the signs of d, for all rows in every lane. The right-hand side is multiplied by 1 / d at once. Kernels
-/// in double precision use this, because reciprocals would occupy registers that they need.
+/// Keeps, in every lane, only whether any d of the system was negative. The elimination multiplies the right-hand side
+/// by 1 / d at once. Kernels in double precision use this, because the reciprocals would occupy registers that the
+/// matrix needs.
 struct SignsOfPivots {
   int& signs;  // negative: a pivot was negative
   template <int slot>
@@ -51,7 +52,7 @@ struct SignsOfPivots {
   }
 };
 
-/// Stands for a right-hand side that is not carried along.
+/// Type of the right-hand side in an elimination that has none.
 struct NoRhs {};
 
 /// State of an elimination.
@@ -63,7 +64,7 @@ struct Elimination {
   T* column[2];  // columns of the lane's system, in shared memory
   int lane;
   T pivot;    // pivot of the next step
-  T inverse;  // reciprocal of that pivot, if computed early
+  T inverse;  // reciprocal of `pivot`, if computed early
 };
 
 /// Eliminates step k = G slot + owner; column `at` of `a` is the pivot column. Column c of the system is column c - k +
@@ -71,7 +72,7 @@ struct Elimination {
 /// step, in the next slot if `next_slot`.
 ///
 /// The pivot column `from` has row r at place r - k + at. The next pivot column `to` has row r at place r - k + at -
-/// shift. The columns of the last slot's rows end at `width`.
+/// shift. Rows of the last slot have `width` columns; rows of each slot before have G fewer.
 template <class T, class L, int slot, int at, int shift, int width, bool general, bool Early, class Rhs, class Pivots>
 __device__ __forceinline__ void eliminate(Elimination<T, L, Rhs, Pivots>& e, int owner, bool next_slot, const T* from,
                                           T* to, T (&l)[L::rows]) {
@@ -131,8 +132,9 @@ inline constexpr bool is_apart = Apart > 0 && (k + 1) % (Apart > 0 ? Apart : 1) 
 
 /// Factors A = L D L^T. b becomes L^-1 b or, if only signs are kept, D^-1 L^-1 b.
 ///
-/// - Turning: the steps of the first `Turning` slots are a loop of two turns each. The rows turn in their registers, so
-///   that both turns have the same code, which then fits into the instruction cache.
+/// - Turning: each of the first `Turning` slots is a loop of two turns with G / 2 steps each. Each turn shifts the
+///   columns of the rows by G / 2 registers, so that both turns have the same code. That code fits into the instruction
+///   cache.
 /// - Apart: every `Apart`-th step (is_apart) runs in apart(), which the compiler does not mix with others; 0: none.
 /// - Early: 1 / d of the next step is computed beside the rest of this step.
 /// - pivots: where d or 1 / d is kept.
@@ -212,9 +214,9 @@ __device__ __forceinline__ void factor(int group, int lane, Memory& memory, T (&
   });
 }
 
-/// Multiplies C columns b by L^-1. Without `general`, factor() has left zeros on and above the diagonal. Neither zeros
-/// nor -L are prepared here. The compiler would prepare them for all columns of L ahead, and keep two versions of L in
-/// registers.
+/// Multiplies C columns b by L^-1. Without `general`, factor() has left zeros on and above the diagonal. The zeros are
+/// selected, and the sign is changed, at each use of an element of L. Otherwise the compiler would do this for all of L
+/// ahead, and keep two versions of L in registers.
 template <class L, bool general, int C, class T>
 __device__ __forceinline__ void substitute_forward(int lane, const T (&a)[L::rows][L::size], T (&b)[C][L::rows],
                                                    int once) {
@@ -242,9 +244,9 @@ __device__ __forceinline__ void substitute_forward(int lane, const T (&a)[L::row
 /// column of L, but the lanes hold rows; they exchange them through shared memory. (A lane could keep its column by
 /// updating its row above the diagonal. That column would differ by rounding, which pivots near zero amplify.)
 ///
-/// If a lane has the shares of two lanes, `shares` slots correspond to one slot of twice as many lanes. The sums over
-/// the slots below are computed for all `shares` slots before the first of these is solved. The sums do not include the
-/// products between these slots.
+/// With L::shares > 1 (PlainLayout), a group of L::shares slots corresponds to one slot of a kernel with L::shares
+/// times as many lanes. The sums over the slots below the group are computed for all its slots before one of them is
+/// solved. These sums do not include the products between slots of the group.
 template <class L, bool Apart, bool general, int C, class T, class Memory>
 __device__ __forceinline__ void substitute_back(int group, int lane, Memory& memory, const T (&a)[L::rows][L::size],
                                                 T (&y)[C][L::rows], int once) {
@@ -342,10 +344,11 @@ __device__ __forceinline__ void substitute_back(int group, int lane, Memory& mem
   });
 }
 
-/// Returns whether the lane's part of x is finite, and its reciprocals of pivots are finite and positive.
+/// Returns whether the lane's part of x is finite, and `inverse`, the reciprocals of its pivots, are finite and
+/// positive.
 template <class T, int R>
 __device__ __forceinline__ bool are_answers(const T (&x)[R], const T (&inverse)[R]) {
-  T zero = 0, least = inverse[0];  // becomes NaN if a number is not finite
+  T zero = 0, least = inverse[0];  // `zero` becomes NaN if a number is not finite
 #pragma unroll
   for (int u = 0; u < R; ++u) {
     zero = fma(inverse[u], T(0), fma(x[u], T(0), zero));
@@ -354,8 +357,9 @@ __device__ __forceinline__ bool are_answers(const T (&x)[R], const T (&inverse)[
   return zero == 0 && least > 0;
 }
 
-/// Returns whether the lane's part of x is finite and all pivots are positive, by the signs of all pivots. If a
-/// reciprocal is not finite, x is not finite either. A pivot is infinite only after a pivot that is not positive.
+/// Returns whether the lane's part of x is finite and all pivots are positive. `signs` (SignsOfPivots) is negative if a
+/// pivot was negative. A pivot without a finite reciprocal makes x not finite. A pivot is infinite only after a pivot
+/// that is not positive.
 template <class T, int R>
 __device__ __forceinline__ bool are_answers(const T (&x)[R], int signs) {
   T zero = 0;

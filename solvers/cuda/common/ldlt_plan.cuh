@@ -7,8 +7,8 @@ namespace smallbatch {
 
 namespace {
 
-/// Plan of the kernels that take all systems. Their number of lanes is that of the kernels of plain systems, because
-/// the order of sums decides the last bits.
+/// Plan of the general kernels, which take systems of any kind. The number of lanes decides the order of sums and thus
+/// the last bits. It is chosen so that the kernels of plain systems add in the same order.
 template <class T, int N>
 struct LdltPlan {
   static constexpr bool single = sizeof(T) == sizeof(float);

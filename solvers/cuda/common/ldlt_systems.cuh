@@ -1,5 +1,5 @@
-// Shared parts of the general kernels of L D L^T: they choose a warp's systems, load them into registers, and find
-// factors and statuses.
+// Shared parts of the general kernels of L D L^T. They choose a warp's systems, load them into registers, factor them,
+// and find their statuses.
 //
 // Private to solvers/cuda.
 #pragma once
@@ -50,13 +50,13 @@ struct GeneralMemory {
   std::uint16_t found[longest_span];  ///< indices in the span of the systems to be solved, if args.marked
   std::int64_t systems[L::systems];   ///< the current systems, one for each group of lanes
   int rows[L::systems];               ///< numbers of rows of the current systems
-  int used;                           ///< groups with a system; the others repeat the last system
-  std::int32_t states[L::systems];    ///< statuses of the current systems, if already known
+  int used;  ///< number of groups with different systems; the groups after them repeat the last system
+  std::int32_t states[L::systems];  ///< statuses of the current systems, if already known
   bool far[L::systems];         ///< whether the current systems are scaled; here, because matrices occupy the registers
   bool underflows[L::systems];  ///< whether a solution has underflowed
 };
 
-/// Returns whether the group's system is its own, and not a repeated one.
+/// Returns false if the lane's group only repeats the last system (GeneralMemory::used).
 template <class T, class L>
 __device__ __forceinline__ bool is_own(const GeneralMemory<T, L>& memory) {
   return own_group<L>() < memory.used;
@@ -105,7 +105,8 @@ __device__ __forceinline__ void find_systems(const Arguments<T>& args, unsigned 
   }
 }
 
-/// Gives each group of lanes one of the found systems. Returns whether any were left. The whole warp calls.
+/// Gives each group of lanes one of the next found systems. Returns false if no found system is left. The whole warp
+/// calls.
 template <class T, class L>
 __device__ __forceinline__ bool choose_systems(const Arguments<T>& args, unsigned task, GeneralMemory<T, L>& memory) {
   __syncwarp();  // the previous systems are done, and the found systems are known
@@ -128,7 +129,7 @@ __device__ __forceinline__ bool choose_systems(const Arguments<T>& args, unsigne
   return true;
 }
 
-/// Copies the matrices, and pads smaller ones with rows of the identity. The whole warp calls.
+/// Copies the matrices into shared memory, and pads smaller matrices with rows of the identity. The whole warp calls.
 template <class T, class L>
 __device__ __forceinline__ void stage_systems(const Arguments<T>& args, GeneralMemory<T, L>& memory) {
   using Plain = PlainLayout<T, L::size, L::lanes>;
@@ -163,9 +164,9 @@ __device__ __forceinline__ void stage_column(const Arguments<T>& args, GeneralMe
   wait_for_copies();
 }
 
-/// Loads the lower triangle of D A D, and finds the status of the input. D is the identity unless the system is far
-/// from 1. Returns whether it is far. With `whole_blocks`, the diagonal blocks of `a` get both triangles. The whole
-/// warp calls.
+/// Loads the lower triangle of D A D, and finds the status of the input. D is the identity unless the diagonal of A is
+/// far from 1 (far_bits()). Returns whether it is far. With `whole_blocks`, the diagonal blocks of `a` get both
+/// triangles. The whole warp calls.
 template <class T, class L, bool whole_blocks = false>
 __device__ __forceinline__ bool load_scaled(const Arguments<T>& args, GeneralMemory<T, L>& memory,
                                             T (&a)[L::rows][L::size]) {
@@ -188,8 +189,8 @@ __device__ __forceinline__ bool load_scaled(const Arguments<T>& args, GeneralMem
   return far;
 }
 
-/// Loads the staged right-hand side. If any system of the warp needs scaling, all its lanes scale to 2^t D b. Returns
-/// whether they do. The whole warp calls.
+/// Loads the staged right-hand side. If any system of the warp needs scaling, all lanes of the warp scale their b to
+/// 2^t D b. Returns whether they scale. The whole warp calls.
 template <class T, class L>
 __device__ __forceinline__ bool take_rhs(const Arguments<T>& args, GeneralMemory<T, L>& memory, bool far,
                                          T (&b)[L::rows], int& t) {
@@ -206,7 +207,7 @@ __device__ __forceinline__ bool take_rhs(const Arguments<T>& args, GeneralMemory
   return scaled;
 }
 
-/// Keeps d in shared memory that right-hand sides use later. The address is computed again for each use.
+/// Keeps d in the shared memory that is later used for right-hand sides. The address is computed again for each use.
 template <class T, class L>
 struct PivotsInPlaceOfRhs {
   GeneralMemory<T, L>& memory;
@@ -233,7 +234,7 @@ __device__ __forceinline__ int factor_and_tell(Arguments<T>& args, GeneralMemory
   for (int u = 0; u < L::rows; ++u) {
     const int row = L::lanes * u + own_lane<L>();
     pivots[u] = row < args.n ? kept.of_row(row) : T(1);
-    inverse[u] = reciprocal(pivots[u]);  // computed as in the elimination, where keeping it would occupy registers
+    inverse[u] = reciprocal(pivots[u]);  // computed again: the elimination has no registers to keep it
   }
   const int bad_pivot = first_bad_pivot<T, L>(own_lane<L>(), inverse);
   if (args.pivot_numbers)
@@ -242,8 +243,8 @@ __device__ __forceinline__ int factor_and_tell(Arguments<T>& args, GeneralMemory
   return bad_pivot;
 }
 
-/// Stores and returns the status. If it is not 0, the answer becomes NaN. `bad` means that a number or a pivot of the
-/// lane is not usable. The whole warp calls.
+/// Stores and returns the status. If it is not 0, x becomes NaN. `bad` means that a number of x or a pivot of the lane
+/// is not usable. The whole warp calls.
 template <class T, class L>
 __device__ __forceinline__ std::int32_t settle(const Arguments<T>& args, GeneralMemory<T, L>& memory, bool bad,
                                                int bad_pivot) {

@@ -1,5 +1,5 @@
-// Spans of systems. A warp looks through a span, and solves the systems that earlier kernels have marked; mostly there
-// are none. Private to solvers/cuda.
+// Spans of systems. A warp reads the marks of a span, and works on the systems that earlier kernels have marked. Most
+// spans have no marked system. Private to solvers/cuda.
 #pragma once
 
 #include "solvers/cuda/common/device.cuh"
@@ -8,9 +8,9 @@ namespace smallbatch {
 
 namespace {
 
-constexpr int longest_span = 16 * warp_lanes;  // the most systems that a warp looks through at a time
+constexpr int longest_span = 16 * warp_lanes;  // the most systems in a span
 
-/// Returns the arguments of a launch that looks for the few systems with work left.
+/// Returns the arguments of a launch that searches spans for the few marked systems.
 template <class T>
 Arguments<T> in_spans(Arguments<T> arguments) {
   // Spans grow with the number of systems, but stay short enough that the work is spread over many warps.
@@ -20,8 +20,9 @@ Arguments<T> in_spans(Arguments<T> arguments) {
   return arguments;
 }
 
-/// Returns whether the span of a task has work. A launch with args.marked has work where a mark is not `settled`. Each
-/// lane reads 16 marks at once. Most launches with args.marked find no work, and end here. The whole warp calls.
+/// Returns whether the span of a task has work. With args.marked, it has work if the mark of any of its systems is not
+/// `settled`; otherwise it always has. Each lane reads 16 marks at once. Most launches with args.marked find no work,
+/// and end here. The whole warp calls.
 template <class T>
 __device__ __forceinline__ bool has_work(const Arguments<T>& args, unsigned task) {
   constexpr int of_lane = longest_span / warp_lanes;

@@ -57,7 +57,7 @@ __device__ void store_no_pivots(const Arguments<T>& args, std::int64_t system) {
   none.store(args, system);
 }
 
-/// Stores the numbers of a system that failed.
+/// Stores the numbers of a failed system: NaN, and 0 repaired pivots.
 template <class T>
 __device__ void forget_pivots(const Arguments<T>& args, std::int64_t system) {
   PivotNumbers<T> none;

@@ -2,9 +2,9 @@
 // from the copy to the judgement. Matrices may have any size up to N, any storage and any alignment. Private to
 // solvers/cuda.
 //
-// A row is a whole number of 16-byte pieces. If the pieces in a row are a power of two, they lie as in Tile. Otherwise
-// rows are an odd number of pieces apart, which avoids bank conflicts equally well. A matrix smaller than N is filled
-// up with rows of the identity.
+// A row is a whole number of 16-byte pieces. If the number of pieces in a row is a power of two, they are arranged as
+// in Tile. Otherwise rows are an odd number of pieces apart, which avoids bank conflicts equally well. A matrix smaller
+// than N is filled up with rows of the identity.
 #pragma once
 
 #include "solvers/cuda/common/tile.cuh"
@@ -23,14 +23,14 @@ struct PlainLayout : Tile<T, N, Lanes, false> {
   static constexpr bool keyed = (pieces_per_row & (pieces_per_row - 1)) == 0 && N * pieces_per_row >= 8;
   static constexpr int row_pitch = (keyed ? pieces_per_row : pieces_per_row | 1) * piece;
   // Rows of neighbouring systems that are read together lie in different banks, and so do their columns.
-  static constexpr int apart = lanes == 8 && piece == 4 ? 2 : 4;  // pieces beyond a whole line
-  static constexpr int skew = lanes == 4 ? 4 / piece : 0;         // in pieces, after every second system
+  static constexpr int apart = lanes == 8 && piece == 4 ? 2 : 4;  // pieces of a system beyond whole lines of 8
+  static constexpr int skew = lanes == 4 ? 4 / piece : 0;         // pieces left free after every second system
   static constexpr int system_pieces = keyed ? N * pieces_per_row : (N * row_pitch / piece - apart + 7) / 8 * 8 + apart;
   static constexpr int begin(int system) { return (system * system_pieces + (keyed ? 0 : system / 2 * skew)) * piece; }
   static constexpr int numbers = begin(systems);
 };
 
-/// Returns element (row, column) of the matrix of `group`, with memory `matrix`.
+/// Returns element (row, column) of the matrix of `group`, which begins at `matrix`.
 template <class L, class T>
 __device__ __forceinline__ T& kept(T* matrix, int group, int row, int column) {
   if constexpr (L::keyed)
@@ -58,7 +58,7 @@ __device__ __forceinline__ bool has_row(int lane, int u) {
   return L::size % L::lanes == 0 || L::lanes * (u + 1) <= L::size || L::lanes * u + lane < L::size;
 }
 
-/// Loads the rows of the lower triangle; zeros for rows that the lane does not have.
+/// Loads the lane's rows of the lower triangle. A slot without a row (has_row()) gets zeros.
 template <class T, class L>
 __device__ __forceinline__ void load_kept(const T* matrix, int group, int lane, T (&a)[L::rows][L::size]) {
   constexpr int P = L::piece;
@@ -105,7 +105,7 @@ __device__ __forceinline__ unsigned kept_difference(const T* matrix, int group, 
   return bits;
 }
 
-/// Copies the lower triangle to the upper triangle. The whole warp calls.
+/// Copies the lower triangle from `a` to the upper triangle in shared memory. The whole warp calls.
 template <class T, class L>
 __device__ __forceinline__ void mirror_kept(T* matrix, int group, int lane, const T (&a)[L::rows][L::size]) {
   __syncwarp();  // all rows have been read, including their elements above the diagonal
@@ -145,8 +145,8 @@ __device__ __forceinline__ void copy_pieces(Source&& source, T* memory) {
   }
 }
 
-/// Starts to copy matrices of any size up to N with whole pieces in a row, 16 bytes at a time. Rows and columns beyond
-/// `size(s)` become zeros.
+/// Starts to copy matrices of any size up to N, 16 bytes at a time. Their rows in global memory must be whole pieces.
+/// Rows and columns beyond `size(s)` become zeros.
 template <class T, class L, class Source, class Size>
 __device__ __forceinline__ void copy_row_pieces(const Arguments<T>& args, Source&& source, Size&& size, T* memory) {
   constexpr int P = L::piece, per_row = L::pieces_per_row;

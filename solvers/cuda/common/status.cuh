@@ -79,7 +79,7 @@ __device__ std::int32_t explain_failure(const Arguments<T>& args, std::int64_t s
 }
 
 /// Returns the exponent of row `row` in a diagonal matrix D of powers of two. If the system is `far`, D brings the
-/// diagonal of D A D next to 1; otherwise the exponent is 0.
+/// diagonal of D A D near 1; otherwise the exponent is 0.
 template <class T>
 __device__ __forceinline__ int scaling_exponent(const Arguments<T>& args, std::int64_t system, int row, bool far) {
   if (!far || row >= rows_of(args, system)) return 0;

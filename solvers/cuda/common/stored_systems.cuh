@@ -2,8 +2,8 @@
 // packed, or dense with rows that are not a whole number of 16-byte pieces. They may lie at any address. Private to
 // solvers/cuda.
 //
-// A matrix is one contiguous run of numbers, copied in the 16-byte pieces that it lies in. Its first number has the
-// same distance from the beginning of a piece in shared memory and in global memory.
+// A matrix is one contiguous run of numbers, and is copied in 16-byte pieces of global memory. Its first number
+// therefore has the same offset in a piece of shared memory as in the piece of global memory.
 #pragma once
 
 #include <array>
@@ -19,9 +19,10 @@ struct StoredLayout : Tile<T, N, Lanes, false> {
   using Base = Tile<T, N, Lanes, false>;
   using Base::piece, Base::rows;
   static constexpr int shares = Shares;       // as in PlainLayout
-  static constexpr int width = Lanes * rows;  // rows, including those that lanes have beyond N
+  static constexpr int width = Lanes * rows;  // rows that the lanes have room for; at least N
   static constexpr int numbers = 2 * width;
-  // Eight systems are an odd number of pieces apart, so that their columns lie in different banks.
+  // Four lanes per system mean eight systems per warp. Their columns are an odd number of pieces apart, and thus begin
+  // in different banks.
   static constexpr int column_pitch = Lanes == 4 ? (Base::column_pitch / piece | 1) * piece : Base::column_pitch;
 };
 
@@ -40,15 +41,15 @@ struct StoredRows {
   [[nodiscard]] __device__ __forceinline__ int begin(int row) const { return n == 0 ? row * (row + 1) / 2 : row * n; }
 };
 
-/// Returns how many numbers lie between the beginning of a 16-byte piece and `place`, for any type of numbers.
+/// Returns the offset of `place` in its 16-byte piece, in numbers.
 template <class T>
 __device__ __forceinline__ int beyond_piece(const T* place) {
   return static_cast<int>(reinterpret_cast<std::uintptr_t>(place) % 16 / sizeof(T));
 }
 
 /// Returns the distance from one system to the next in shared memory, in numbers. It is a whole number of pieces, and
-/// leaves room for `numbers` numbers wherever the first number lies in its piece. The step is chosen so that lanes meet
-/// as many banks as possible when they read a column of their rows, or along a row.
+/// leaves room for `numbers` numbers wherever the first number lies in its piece. The step is the one with the fewest
+/// bank conflicts when lanes read a column of their rows, and when they read along a row.
 template <class T>
 int stored_step(const SpdBatch<T>& batch, int lanes, int numbers) {
   constexpr int piece = 16 / sizeof(T), banks = 32 / (sizeof(T) / 4);
@@ -84,7 +85,7 @@ __device__ __forceinline__ void copy_as_stored(const Arguments<T>& args, Source&
     if (args.vectors) {
 #pragma unroll 4
       for (int e = own * P; e + P <= end; e += width * P) copy_async<P>(to + e, from - skipped + e);
-      // The last piece may end beyond the batch.
+      // The last piece may end beyond the batch, so its numbers are copied one by one.
       if (const int e = end / P * P + own; own < P && e < end) copy_async<1>(to + e, from - skipped + e);
     } else {
 #pragma unroll 4
@@ -94,8 +95,8 @@ __device__ __forceinline__ void copy_as_stored(const Arguments<T>& args, Source&
 }
 
 /// Starts to copy exactly the numbers first .. end - 1 of each of the warp's systems. Number e of system s goes to
-/// memory + s args.kept_step + e - first + `to` + beyond_piece(source(s)). The batch begins with a piece. `first` and
-/// `to` are multiples of a piece.
+/// memory + s args.kept_step + e - first + `to` + beyond_piece(source(s)). The batch begins at a multiple of 16 bytes.
+/// `first` and `to` are multiples of a piece.
 template <class T, class L, class Source>
 __device__ __forceinline__ void copy_run(const Arguments<T>& args, Source&& source, int first, int end, int to,
                                          T* memory) {
@@ -109,7 +110,8 @@ __device__ __forceinline__ void copy_run(const Arguments<T>& args, Source&& sour
     T* const place = memory + s * args.kept_step + to;
 #pragma unroll 4
     for (int e = whole + thread * P; e + P <= stop; e += warp_lanes * P) copy_async<P>(place + e, from + e);
-    // Pieces that the run fills partly: the first, and the last, which may end beyond the batch.
+    // The run may fill its first and last piece only partly; the last may also end beyond the batch. The numbers of
+    // these pieces are copied one by one.
     if (thread >= skipped && thread < whole) copy_async<1>(place + thread, from + thread);
     if (const int e = stop / P * P + thread; thread < P && e < stop) copy_async<1>(place + e, from + e);
   }
@@ -145,8 +147,8 @@ __device__ __forceinline__ void copy_in_bulk(T* shared, const T* global, int byt
   start_bulk_copy(shared, global, bytes, arrivals);
 }
 /// Allows bulk copies to overwrite memory that the lane has read or written. All lanes call it before the __syncwarp()
-/// that precedes the copies. Bulk copies use another proxy, and a barrier alone orders neither writes nor reads of
-/// another proxy.
+/// that precedes the copies. Bulk copies access memory through another proxy, and a barrier alone does not order
+/// accesses through different proxies.
 __device__ __forceinline__ void leave_to_bulk_copies() {
   if constexpr (has_bulk_copies()) asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
@@ -160,9 +162,9 @@ __device__ __forceinline__ void wait_for_bulk_copies(std::uint64_t& arrivals, un
       : "memory");
 }
 
-/// Copies a run like copy_run(), by one bulk copy of whole pieces for each system. The rest of the first and last piece
-/// is copied, too. Pieces that end beyond the batch are copied number by number. `arrivals` comes from
-/// expect_bulk_copies().
+/// Starts to copy the same numbers as copy_run(), to the same addresses, by one bulk copy of whole pieces for each
+/// system. Numbers of the first and last piece outside the run are copied, too. The last piece of the batch may end
+/// beyond it, so its numbers are copied one by one. `arrivals` comes from expect_bulk_copies().
 template <class T, class L, class Source>
 __device__ __forceinline__ void copy_run_in_bulk(const Arguments<T>& args, Source&& source, int first, int end, int to,
                                                  T* memory, std::uint64_t& arrivals) {
@@ -182,13 +184,13 @@ __device__ __forceinline__ void copy_run_in_bulk(const Arguments<T>& args, Sourc
   if (e < stop) copy_async<1>(memory + s * args.kept_step + to + e, last - skipped + first + e);
 }
 
-/// Returns the distance from one row to the next, in numbers, if rows are an odd number of 16-byte pieces apart.
+/// Returns the distance between rows of n numbers, in numbers. It is an odd number of 16-byte pieces.
 template <class T>
 constexpr int apart_pitch(int n) {
   constexpr int piece = 16 / sizeof(T);
   return (n / piece | 1) * piece;
 }
-/// Returns the distance from one system to the next, in numbers: whole lines of banks, plus `lanes` numbers.
+/// Returns the distance between systems of `rows` such rows, in numbers: a multiple of 128 bytes, plus `lanes` numbers.
 template <class T>
 constexpr int apart_step(int n, int rows, int lanes) {
   constexpr int banks = 128 / sizeof(T);
@@ -218,8 +220,8 @@ __device__ __forceinline__ void copy_rows_apart(int n, int pitch, int step, Sour
   }
 }
 
-/// Writes rows of the identity. Row r begins at identity + L::width - r. With `shift`, every 1 lies `shift` numbers
-/// further on.
+/// Writes rows of the identity. Row r begins at identity + L::width - r. With `shift`, the 1 of row r is in column r +
+/// shift.
 template <class T, class L>
 __device__ __forceinline__ void make_identity(T* identity, int shift = 0) {
   for (int e = static_cast<int>(threadIdx.x); e < 2 * L::width; e += warp_lanes)

@@ -32,14 +32,15 @@ struct Tile : Dealt<T, N, Lanes> {
                                                          // to avoid bank conflicts
   static_assert(!split || quarter % lanes == 0);
 
-  /// Returns the end of the columns that rows of slot u have.
+  /// Returns the number of columns that rows of slot u have in registers.
   static constexpr int columns(int u) { return lanes * (u + 1) < N ? lanes * (u + 1) : N; }
 
-  /// Returns the place of a row among the staged rows.
+  /// Returns the index of a row among the staged rows.
   static constexpr int place(int row) { return !split ? row : row < quarter ? row + 2 * quarter : row - quarter; }
 
-  // Rows and pieces are sums of a part that the compiler knows and a part that depends on the lane, with no common
-  // bits. For such sums, line() is additive and key() is the exclusive or.
+  // line() and key() return the line and the key of piece p of the staged row `place`. The callers' arguments are sums
+  // of a compile-time part and a part that depends on the lane, without common bits. For such sums, line() is the sum
+  // of the parts' lines, and key() is the exclusive or of the parts' keys.
   static constexpr int line(int place, int p) {
     return pieces_per_row < 8 ? place / (8 / pieces_per_row) : place * (pieces_per_row / 8) + p / 8;
   }
@@ -47,8 +48,8 @@ struct Tile : Dealt<T, N, Lanes> {
     constexpr int per_line = pieces_per_row < 8 ? 8 / pieces_per_row : 1;  // rows in a line
     return (place % per_line * pieces_per_row ^ p ^ place / per_line) & 7;
   }
-  /// Returns a key for the system. Systems that are read together then differ in bits that key() leaves alone. Bit 0 of
-  /// the system's number gets the first of these bits.
+  /// Returns the key of a system. Systems that are read together differ in key bits that do not vary among the pieces
+  /// read. Bit 0 of the system's number becomes the first of these bits.
   static constexpr int system_key(int system) {
     constexpr int first = pieces_per_row >= 8 ? 2 : pieces_per_row == 4 ? 1 : 0;
     return (system & 1) << first | (system >> 1 & 1) << (first + 2) % 3 | (system >> 2 & 1) << (first + 1) % 3;
@@ -60,11 +61,11 @@ template <class T, class L>
 struct alignas(16) TileMemory {
   T matrix[L::systems][L::staged_numbers];
   T rhs[L::systems * L::column_pitch];
-  // Pivot columns of the current step and the next. Lanes also store rows that are done; these numbers land in front of
-  // a column.
+  // Pivot columns of the current and of the next step. Lanes also store elements of rows that are done, which are not
+  // used. These elements may lie in front of a column, hence L::lanes additional numbers.
   union {
     T column[2][L::lanes + L::systems * L::column_pitch];
-    typename Residual<T>::Factor x[L::systems][L::size + 2];  // answers to be judged
+    typename Residual<T>::Factor x[L::systems][L::size + 2];  // solutions to be judged
   };
 };
 
@@ -75,7 +76,7 @@ __device__ __forceinline__ T& staged(T* matrix, int group, int row, int column) 
   return matrix[(L::line(place, p) * 8 + (L::key(place, p) ^ L::system_key(group))) * L::piece + column % L::piece];
 }
 
-/// Copies sizeof(T) * Count bytes (4, 8 or 16), without waiting.
+/// Starts to copy sizeof(T) * Count bytes (4, 8 or 16).
 template <int Count, class T>
 __device__ __forceinline__ void copy_async(T* shared, const T* global) {
   constexpr int bytes = Count * sizeof(T);
@@ -85,7 +86,7 @@ __device__ __forceinline__ void copy_async(T* shared, const T* global) {
   else
     asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(to), "l"(global), "n"(bytes) : "memory");
 }
-/// Copies sizeof(T) bytes without waiting, or writes a zero.
+/// Starts to copy a number if `copied` is true, otherwise to write a zero.
 template <class T>
 __device__ __forceinline__ void copy_async_or_zero(T* shared, const T* global, bool copied) {
   const auto to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
@@ -93,7 +94,7 @@ __device__ __forceinline__ void copy_async_or_zero(T* shared, const T* global, b
                "r"(copied ? static_cast<int>(sizeof(T)) : 0)
                : "memory");
 }
-/// Copies the first `count` numbers of a 16-byte piece without waiting, and writes zeros for the others.
+/// Starts to copy the first `count` numbers of a 16-byte piece. The remaining numbers of the piece become zeros.
 template <class T>
 __device__ __forceinline__ void copy_async_or_zeros(T* shared, const T* global, int count) {
   const auto to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
@@ -101,9 +102,10 @@ __device__ __forceinline__ void copy_async_or_zeros(T* shared, const T* global, 
                "r"(count * static_cast<int>(sizeof(T)))
                : "memory");
 }
-/// Ends a group of copies: all copies since the previous group.
+/// Makes one group of all copies that the lane has started since the previous group.
 __device__ __forceinline__ void end_group_of_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-/// Waits like wait_for_copies(), but not for the last `Later` groups.
+/// Waits until all lanes see what all lanes have copied, except for the last `Later` groups of each lane. The whole
+/// warp calls.
 template <int Later>
 __device__ __forceinline__ void wait_for_groups_but() {
   asm volatile("cp.async.wait_group %0;" ::"n"(Later) : "memory");
@@ -136,7 +138,7 @@ __device__ void fill_padding(const Arguments<T>& args, TileMemory<T, L>& memory,
   __syncwarp();  // the padding is written before copies land beside it
 }
 
-/// The size of systems with N rows and columns.
+/// The `size` function of stage_matrix() for systems with N rows and columns.
 template <class L>
 struct WholeSize {
   constexpr int operator()(int) const { return L::size; }
@@ -263,10 +265,11 @@ __device__ __forceinline__ void visit_columns(Matrix* matrix, int group, int lan
   });
 }
 
-/// Numbers of a packed lower triangle. packed_pitch is the distance of packed triangles in shared memory. With this
-/// distance, the lanes of a warp that read from neighbouring rows meet every bank once.
+/// Number of elements in a packed lower triangle.
 template <class L>
 inline constexpr int packed_numbers = L::size*(L::size + 1) / 2;
+/// Distance between packed triangles in shared memory, in numbers. With this distance, the lanes of a warp that read
+/// from neighbouring rows meet every bank once.
 template <class L>
 inline constexpr int packed_pitch = packed_numbers<L> +
                                     (32 * L::piece / 4 + L::lanes - packed_numbers<L> % (32 * L::piece / 4)) %

@@ -75,8 +75,8 @@ struct Judgement {
     }
   }
 
-  /// Gives each lane the residuals of its own rows, through `places`. This is needed if slot u has got row(u, lane)
-  /// instead of row G u + lane.
+  /// Gives each lane the residuals of its own rows, through `places`. This is needed if add(u, ...) was called for
+  /// row(u, lane) instead of row G u + lane.
   template <class Row>
   __device__ __forceinline__ void take_own_rows(int lane, Row&& row, double* places) {
     __syncwarp();  // x has been read
@@ -126,7 +126,7 @@ __device__ __forceinline__ void load_either(int value, unsigned first, unsigned 
       : "r"(value), "r"(first), "r"(second), "n"(Bound), "n"(At), "n"(Or));
 }
 
-/// Returns where row `row` of a packed triangle begins.
+/// Returns the offset of row `row` in a packed triangle.
 __device__ __forceinline__ constexpr int packed_begin(int row) { return row * (row + 1) / 2; }
 
 /// Returns element c of row G u + lane of the symmetric matrix with the packed lower triangle `own`; c is a constant.
@@ -216,10 +216,10 @@ __device__ __forceinline__ double judge_read_again(int lane, const T* matrix, co
 }
 
 /// Returns the backward error with the same bits as judge_kept(), for a matrix of n rows in shared memory as it is
-/// stored. The matrix is symmetric to the bit. It is read by columns, which are rows by symmetry. With Late > 0, only
-/// the first L::width - Late rows are there. Rows 0 .. Late - 1 lie Gap numbers behind the rest of these rows.
-/// `triangle` is the packed lower triangle of the last Late rows and columns. `AtOnce` is the number of columns at a
-/// time.
+/// stored. The matrix is symmetric to the bit. It is read by columns, which are rows by symmetry. With Late > 0, shared
+/// memory holds only the first L::width - Late rows. Rows 0 .. Late - 1 begin Gap numbers after the end of the last of
+/// these rows. `triangle` is the packed lower triangle of the last Late rows and columns. `AtOnce` is the number of
+/// columns at a time.
 template <class T, class L, int Late, int Gap, int AtOnce>
 __device__ __forceinline__ double judge_stored_rows(int n, int lane, const T* rows, const T* triangle,
                                                     typename Residual<T>::Factor* places, const T (&x)[L::rows],
@@ -313,8 +313,8 @@ __device__ __forceinline__ double judge_stored(int n, int all_n, bool dense, int
   return judgement.result(n, lane, norm_a);
 }
 
-/// Stores the numbers that are computed from the pivots of the lane's system; no pivot was raised. The whole warp
-/// calls.
+/// Stores the numbers that are computed from the pivots of the lane's system, for a system without raised pivots. The
+/// whole warp calls.
 template <class T, class L>
 __device__ __forceinline__ void store_pivots(const Arguments<T>& args, std::int64_t system, int rows, bool mine,
                                              int lane, bool far, const T (&pivots)[L::rows]) {
