@@ -28,8 +28,8 @@ namespace smallbatch {
 
 namespace {
 
-/// How rows lie in shared memory: as they are stored, or an odd number of 16-byte pieces apart. The second form needs
-/// rows of N numbers that are whole pieces.
+/// How rows are arranged in shared memory: as they are stored, or an odd number of 16-byte pieces apart (`pieces`).
+/// `pieces` needs rows of N numbers that are whole pieces.
 enum class Rows { as_stored, pieces };
 
 /// Keeps d of the lane's rows in registers.
@@ -51,16 +51,16 @@ struct alignas(16) StoredXMemory {
   static constexpr int rhs_pitch = L::column_pitch + (follows ? packed_begin(Last) : 0);
   T identity[L::numbers];  // rows of the identity
   T rhs[L::systems * rhs_pitch];
-  // Pivot columns of the current step and the next. Lanes also store rows that are done; these numbers land in front of
-  // a column.
+  // Pivot columns of the current and of the next step. Lanes also store elements of rows that are done, which are not
+  // used. These elements may lie in front of a column, hence L::lanes additional numbers.
   union {
     T column[2][L::lanes + L::systems * L::column_pitch];
-    typename Residual<T>::Factor x[L::systems][(L::size + 3) / 4 * 4 + 2];  // answers to be judged
+    typename Residual<T>::Factor x[L::systems][(L::size + 3) / 4 * 4 + 2];  // solutions to be judged
   };
   std::uint64_t arrivals;  // of bulk copies
 };
 
-/// A warp's systems: their places in shared memory, one task after the other, and the steps of the kernel.
+/// The steps of the kernel for the systems of a task, and the addresses of these systems in shared memory.
 template <class T, int N, Asked What, Rows Kind>
 struct StoredWork {
   using Plan = AsStoredPlan<T, N, What, Kind == Rows::pieces>;
@@ -243,7 +243,7 @@ struct StoredWork {
 #pragma unroll
     for (int u = 0; u < R; ++u)
       if (has_row<L>(lane(), u)) reciprocals[G * u + lane()] = inverse[u];
-    __syncwarp();  // they are complete
+    __syncwarp();  // factors and reciprocals are complete
     return norm_of_kept<T, L>(n, lane(), factors, reciprocals, nullptr);
   }
 };
@@ -296,7 +296,7 @@ __global__ void __launch_bounds__(warp_lanes,
       odd |= static_cast<unsigned>(is_far(b[0][u], Traits<T>::rhs_window));
       inverse[u] = 1;
     }
-    if (odd != 0) b[0][0] = not_a_number<T>();  // the NaN is noticed at the end
+    if (odd != 0) b[0][0] = not_a_number<T>();  // x becomes NaN, so the system is marked
     if constexpr (!Work::judged) {
       if constexpr (Work::bulk) leave_to_bulk_copies();
       __syncwarp();  // the matrices and right-hand sides have been read: the next ones take their places
@@ -336,12 +336,12 @@ __global__ void __launch_bounds__(warp_lanes,
   }
 }
 
-/// A kernel, and what its launch must know.
+/// A kernel, and the numbers that its launch needs.
 template <class T>
 struct StoredKernel {
   int late, place, gap;
   int factors;  // size of the factors that replace a matrix, in numbers
-  bool pieces;  // rows are whole pieces and lie apart
+  bool pieces;  // the kernel uses Rows::pieces
   Kernel<Arguments<T>> kernel;
 };
 

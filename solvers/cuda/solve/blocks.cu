@@ -3,10 +3,10 @@
 //
 // This is one file, because its parts share the layout of blocks in registers and in shared memory.
 //
-// A block lies in registers like an accumulator of mma.m8n8k4: two numbers per lane. Row and column 4 q + i of a block,
-// q = 0, 1, are the instruction's row and column 2 i + q. Lane 4 r + j therefore has the elements (row, j) and (row, 4
-// + j) with row = r / 2 + 4 (r % 2). The instruction wants both factors of C -= V L^T in this layout, first the columns
-// 0 .. 3, then the columns 4 .. 7. No number moves between lanes for it.
+// A block has the register layout of an accumulator of mma.m8n8k4: two numbers per lane. Row and column 4 q + i of a
+// block, q = 0, 1, are the instruction's row and column 2 i + q. Lane 4 r + j therefore has the elements (row, j) and
+// (row, 4 + j) with row = r / 2 + 4 (r % 2). The instruction takes both factors of C -= V L^T in this layout, first the
+// columns 0 .. 3, then the columns 4 .. 7. No number has to move between lanes.
 //
 // The elimination is right-looking, by block columns K:
 //
@@ -16,9 +16,9 @@
 // - A_IJ -= V_IK L_JK^T
 //
 // All lanes compute the 4 x 4 corners on the diagonal; their reciprocals are the chain of dependences from one column
-// to the next. If registers suffice, the next corners are computed while the rest of a column is finished. The first
-// right-hand side is carried along in row 0 of each diagonal block, which is not needed after its first corner is
-// factored.
+// to the next. If registers suffice, the next corners are computed while the rest of a column is finished. Row 0 of a
+// diagonal block is not needed after the first corner of the block is factored. The first right-hand side is carried
+// along in this row.
 //
 // Dense matrices are copied to shared memory by bulk copies, with rows as they are stored, and then loaded into
 // registers.
@@ -39,7 +39,7 @@ constexpr int block_size = 8;
 /// Returns the position of block (i, j) among the blocks of a lower triangle, by rows.
 constexpr int block_place(int i, int j) { return i * (i + 1) / 2 + j; }
 
-/// How many warps a multiprocessor holds.
+/// Plan of a kernel. `warps`: how many warps a multiprocessor holds.
 template <int B, bool Full>
 struct BlocksPlan {
   static constexpr int warps =
@@ -116,8 +116,8 @@ __device__ __forceinline__ Corner factor_corner(double v, int first) {
   };
   const double a10 = at(1, 0), a20 = at(2, 0), a30 = at(3, 0), a21 = at(2, 1), a31 = at(3, 1), a32 = at(3, 2);
   Corner c;
-  // Two pivots at a time. The second pivot is the determinant of both rows and columns over the first pivot, so both
-  // reciprocals are computed at the same time.
+  // Two pivots at a time. The second pivot is the determinant of both rows and columns, divided by the first pivot.
+  // Both reciprocals are therefore computed at the same time.
   const auto two_pivots = [&](int i, double p0, double p10, double p11) __attribute__((always_inline)) {
     const double determinant = fma(p0, p11, -(p10 * p10));
     c.inverse[i] = reciprocal_nearly(p0);
@@ -141,7 +141,7 @@ __device__ __forceinline__ Corner factor_corner(double v, int first) {
 /// The elements of a diagonal block L that V = A L^-T needs.
 struct Multipliers {
   double low[3];   ///< L(j, k), 0 if k >= j
-  double middle;   ///< -L(row, j) in rows 4 .. 7, 0 in the others
+  double middle;   ///< -L(row, j) in rows 4 .. 7, 0 in rows 0 .. 3
   double high[3];  ///< L(4 + j, 4 + k), 0 if k >= j
 };
 /// Replaces v by v L^-T for four columns; each of four lanes has one number of the row v.
@@ -187,8 +187,8 @@ struct KeptMemory {
   Halves x[B * block_size];
 };
 /// Bytes of the blocks that are kept for the judgement in dynamic shared memory. The rows of the matrix pass through
-/// this memory first, on their way to the registers. A kept block lies there as lanes have it in registers. Diagonal
-/// blocks have both triangles.
+/// this memory first, on their way to the registers. A kept block is stored lane by lane, the lane's two numbers side
+/// by side. Diagonal blocks have both triangles.
 template <int B>
 inline constexpr int kept_blocks_bytes = block_place(B, 0) * 2 * warp_lanes* static_cast<int>(sizeof(double));
 __device__ __forceinline__ double* kept_block(int place) { return stored_matrices<double>() + 2 * warp_lanes * place; }
@@ -212,7 +212,7 @@ __device__ __forceinline__ double by_columns(int lane, double of_row) {
   return shuffle(of_row, 8 * (lane & 3) + (lane & 4), warp_lanes);
 }
 
-/// Calls body(constant k) for k = `index`.
+/// Calls body(k) with the compile-time constant k that equals `index`, if index < Count.
 template <int Count, class Body>
 __device__ __forceinline__ void in_case(int index, Body&& body) {
   unrolled<Count>([&](auto k) __attribute__((always_inline)) {
@@ -264,8 +264,8 @@ __device__ __forceinline__ unsigned load_packed_blocks(const T* from, int m, Blo
 }
 
 /// Starts to copy rows first .. end - 1 of a dense matrix, in whole 16-byte pieces. Neighbouring numbers of the batch
-/// are copied, too, and ignored. Rows lie args.kept_pitch apart. The address `to` stands for the beginning of the piece
-/// in which the first row begins.
+/// are copied, too, and ignored. Rows lie args.kept_pitch apart. `to` is the address for the piece in which the first
+/// row begins.
 template <class T>
 __device__ __forceinline__ void copy_block_rows(const BlocksArguments<T>& args, const T* from, int first, int end,
                                                 T* to, std::uint64_t& arrivals) {
@@ -395,8 +395,8 @@ __device__ __forceinline__ Block rest_of_rhs(const BlockLane& own, const double*
   return {{rhs[own.j] - shuffle(sum, 8 * own.j, warp_lanes), rhs[4 + own.j] - shuffle(sum, 8 * own.j + 4, warp_lanes)}};
 }
 
-/// Factors A = L D L^T, and stores z = L^-1 b of the first right-hand side in memory.x. Returns whether the system is
-/// not plain: `odd` says so, or a pivot is not positive, finite and normal.
+/// Factors A = L D L^T, and stores z = L^-1 b of the first right-hand side in memory.x. Returns true if the system is
+/// not plain: if `odd`, or if a pivot is not positive, finite and normal.
 template <int B, bool Full>
 __device__ __forceinline__ bool factor_blocks(int n, bool odd, Blocks<B>& a, BlocksMemory<B>& memory) {
   constexpr unsigned least_normal = 0x00100000U, infinite = 0x7ff00000U;  // high words
@@ -476,7 +476,7 @@ __device__ __forceinline__ bool factor_blocks(int n, bool odd, Blocks<B>& a, Blo
     });
   };
   if constexpr (BlocksPlan<B, Full>::ahead) {
-    // The factors of a diagonal block are a long chain of dependences. Most of a column is finished meanwhile.
+    // The factors of a diagonal block are a long chain of dependences. Meanwhile, most of a column is finished.
     factor_diagonal(0, a[0], 0);
     unrolled<B - 1>([&](auto column) __attribute__((always_inline)) {
       constexpr int k = column;
@@ -673,16 +673,16 @@ __device__ __forceinline__ double norm_of_inverse(int m, const Blocks<B>& a, con
   return max_of_group<block_size>(norm);
 }
 
-/// Returns the exponent that brings a vector next to 1, given the high word of its largest magnitude.
+/// Returns the exponent of the power of two that brings a vector near 1. `high_word` belongs to its largest magnitude.
 __device__ __forceinline__ int exponent_towards_one(int high_word) {
   return normalizing_exponent(__hiloint2double(high_word, 0));
 }
 
-/// Powers of two that bring A and x next to 1, and numbers derived from them.
+/// Powers of two that bring A and x near 1, and numbers derived from them.
 struct JudgedScale {
-  double a_factor, back, x_factor;
-  double split;   ///< constant that splits numbers times a_factor
-  double norm_x;  ///< norm of x times x_factor
+  double a_factor, back, x_factor;  ///< `back` is 1 / a_factor
+  double split;                     ///< constant that splits elements of A into halves, for products with a_factor
+  double norm_x;                    ///< norm of x times x_factor
 };
 /// Computes the scale of a judgement, and puts x into shared memory in halves. The argument `high_a` is the largest
 /// high word in the lane's part of the diagonal. The whole warp calls.
@@ -780,8 +780,8 @@ __device__ __forceinline__ double judge_blocks(int m, const BlocksMemory<B>& mem
   return total == 0 ? 0 : total / (norm_a * norm_x);
 }
 
-/// Judges like judge_blocks(), but for few blocks. The whole matrix is in shared memory, with rows as they are stored.
-/// A lane has a column, which is a row by symmetry.
+/// Returns and stores what judge_blocks() does, for a matrix that is whole in shared memory (matrix_stays), with rows
+/// as they are stored. A lane has a column, which is a row by symmetry.
 template <int B>
 __device__ __forceinline__ double judge_columns(int m, int pitch, const double* matrix, const BlocksMemory<B>& memory,
                                                 KeptMemory<B>& kept, double& norm_a) {

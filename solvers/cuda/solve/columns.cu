@@ -52,8 +52,8 @@ struct alignas(16) ColumnsMemory {
       T triangle[Plan::judged ? L::systems : 1][Plan::judged ? packed_pitch<L> : L::piece];
     } rhs;
   };
-  // Pivot columns of the current step and the next. Lanes also store rows that are done; these numbers land in front of
-  // a column.
+  // Pivot columns of the current and of the next step. Lanes also store elements of rows that are done, which are not
+  // used. These elements may lie in front of a column, hence L::lanes additional numbers.
   T column[2][L::lanes + L::systems * L::column_pitch];
 };
 
@@ -358,7 +358,7 @@ __global__ void __launch_bounds__(warp_lanes, resident_blocks(ColumnsPlan<T, N, 
     T least = inverse[0];
 #pragma unroll
     for (int u = 1; u < L::rows; ++u) least = min(least, inverse[u]);
-    if (odd != 0 || !(least > 0)) inverse[0] = not_a_number<T>();  // the NaN is noticed at the end
+    if (odd != 0 || !(least > 0)) inverse[0] = not_a_number<T>();  // so that the system is marked at the end
     wait_for_copies();
 #pragma unroll 1
     for (int column = 0; column < args.nrhs; column += L::piece) {

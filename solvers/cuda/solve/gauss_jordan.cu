@@ -17,11 +17,11 @@ template <class T, class L, int C>
 struct alignas(16) GaussJordanMemory {
   T matrix[L::numbers];
   T rhs[C][L::systems * L::column_pitch];
-  // Pivot columns of the current step and the next. Lanes also store rows that are done; these numbers land in front of
-  // a column.
+  // Pivot columns of the current and of the next step. Lanes also store elements of rows that are done, which are not
+  // used. These elements may lie in front of a column, hence L::lanes additional numbers.
   union {
     T column[2][L::lanes + L::systems * L::column_pitch];
-    typename Residual<T>::Factor x[L::systems][L::size + 2];  // answers to be judged
+    typename Residual<T>::Factor x[L::systems][L::size + 2];  // solutions to be judged
   };
   T pivots[L::systems][L::column_pitch];
   double worst[L::systems];  // largest backward error
@@ -99,7 +99,7 @@ struct GaussJordanWork {
         odd |= static_cast<unsigned>(is_far(b[c][u], Traits<T>::rhs_window));
       }
     }
-    if (odd != 0) b[0][0] = not_a_number<T>();  // the NaN is noticed at the end
+    if (odd != 0) b[0][0] = not_a_number<T>();  // x becomes NaN, so the system is marked
   }
   /// Stores the numbers that are computed from the pivots.
   __device__ __forceinline__ void tell_pivots() const {
@@ -192,7 +192,7 @@ struct GaussJordanKernel {
   int systems;
 };
 
-/// Returns the kernel with the first of the ascending sizes N that is large enough.
+/// Returns the kernel for the smallest N that is at least n. The sizes N must ascend.
 template <class T, int C, int... N>
 GaussJordanKernel<T> gauss_jordan_kernel_of(int n) {
   GaussJordanKernel<T> chosen{};

@@ -1,6 +1,6 @@
 // Solves all systems that solve/gauss_jordan.cu has marked, by Gauss-Jordan elimination. It takes any size, storage and
 // number of right-hand sides, and matrices that are symmetric to rounding. Systems far from 1 are scaled, exactly, by
-// powers of two. It stores the status of failures and all wanted numbers.
+// powers of two. It stores the status of failures and all wanted numbers except rcond.
 #include "core/grid_stride.cuh"
 #include "solvers/cuda/common/ldlt_systems.cuh"
 #include "solvers/cuda/common/stored_judgement.cuh"

@@ -20,8 +20,8 @@ struct KeyedRows : Tile<T, N, Lanes, false> {
   static constexpr int column_pitch = columns_apart<Tile<T, N, Lanes, false>>;
 };
 
-/// Layout with rows an odd number of pieces apart, like PlainLayout, but for any number of pieces. Only the lane's own
-/// address is computed.
+/// Layout with rows an odd number of pieces apart, for any number of pieces in a row. Every address is the sum of one
+/// address of the lane and a constant.
 template <class T, int N, int Lanes>
 struct PaddedRows : Tile<T, N, Lanes, false> {
   using Base = Tile<T, N, Lanes, false>;
@@ -29,8 +29,8 @@ struct PaddedRows : Tile<T, N, Lanes, false> {
   static constexpr bool keyed = false;
   static constexpr int row_pitch = (pieces_per_row | 1) * piece;
   // Rows of neighbouring systems that are read together lie in different banks, and so do their columns.
-  static constexpr int apart = lanes == 8 && piece == 4 ? 2 : 4;  // pieces beyond a whole line
-  static constexpr int skew = lanes == 4 ? 4 / piece : 0;         // in pieces, after every second system
+  static constexpr int apart = lanes == 8 && piece == 4 ? 2 : 4;  // pieces of a system beyond whole lines of 8
+  static constexpr int skew = lanes == 4 ? 4 / piece : 0;         // pieces left free after every second system
   static constexpr int system_pieces = (N * row_pitch / piece - apart + 7) / 8 * 8 + apart;
   static constexpr int begin(int system) { return (system * system_pieces + system / 2 * skew) * piece; }
   static constexpr int numbers = begin(systems);

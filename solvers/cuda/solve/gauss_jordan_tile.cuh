@@ -18,9 +18,9 @@ namespace smallbatch {
 
 namespace {
 
-/// The distribution of steps: a loop covers `steps` steps, which divide N, in turns of `at_once` steps each. The rows
-/// turn in their registers, so that all turns have the same code. The code then fits into the instruction cache. For
-/// `apart`, see apart().
+/// The distribution of steps: a loop covers `steps` steps, which divide N, in turns of `at_once` steps each. Each turn
+/// shifts the columns of the rows by `at_once` registers, so that all turns have the same code. That code fits into the
+/// instruction cache. For `apart`, see apart().
 template <int Steps, int AtOnce, bool Apart>
 struct Turns {
   static constexpr int steps = Steps, at_once = AtOnce;
@@ -38,9 +38,9 @@ struct Reduction {
   T pivot;  // pivot of the next step
 };
 
-/// Reduces by step k = G slot + owner; column `at` of `a` is the pivot column. It is step at % H of turn `turn`. Column
-/// c of the system is column c - k + at of `a`, and moves to c - k + at - shift. Lane (owner + 1) % G has the pivot row
-/// of the next step, in the next slot if `next_slot`.
+/// Reduces by step k = G slot + owner; column `at` of `a` is the pivot column. It is step at % H of turn `turn`, where
+/// H = Plan::at_once. Column c of the system is column c - k + at of `a`, and moves to c - k + at - shift. Lane (owner
+/// + 1) % G has the pivot row of the next step, in the next slot if `next_slot`.
 ///
 /// The pivot column `from` has row r at place r - k + at. The next pivot column `to` has row r at place r - k + at -
 /// shift.
@@ -56,7 +56,8 @@ __device__ __forceinline__ void reduce(Reduction<T, L, C>& e, int owner, bool ne
   T factor[L::rows];
 #pragma unroll
   for (int u = 0; u < L::rows; ++u) factor[u] = e.a[u][at] * minus_inverse;
-  // Right of the block, the rows of this slot are zero until they are pivot rows. A pivot row becomes the column.
+  // Right of the block, the rows of this slot are zero until they are pivot rows. A pivot row gets the elements of the
+  // pivot column there.
   const T beyond = e.lane < owner ? factor[slot] : e.lane == owner ? T(1) : T(0);
   if (e.lane == owner) factor[slot] = 0;  // the pivot row does not change
   T between[turns];                       // factors for H columns each; in the first turns these columns are within the
@@ -100,7 +101,7 @@ __device__ __forceinline__ void reduce(Reduction<T, L, C>& e, int owner, bool ne
     for (int u = 0; u < L::rows; ++u) e.b[c][u] = fma(factor[u], pivot_b[c], e.b[c][u]);
 }
 
-/// Replaces b by x times the pivots, which go to `pivots`.
+/// Replaces each b_j by d_j x_j, and stores the pivots d_j in `pivots`.
 template <class Plan, class L, int C, class T, class Memory>
 __device__ __forceinline__ void reduce_to_identity(int group, int lane, Memory& memory, T (&a)[L::rows][L::size],
                                                    T (&b)[C][L::rows], T* pivots, int once) {

@@ -51,7 +51,7 @@ __global__ void __launch_bounds__(warp_lanes,
       b[0][u] = place[G * u + lane];
       odd |= static_cast<unsigned>(is_far(b[0][u], Traits<T>::rhs_window));
     }
-    if (odd != 0) b[0][0] = not_a_number<T>();  // the NaN is noticed at the end
+    if (odd != 0) b[0][0] = not_a_number<T>();  // x becomes NaN, so the system is marked
     __syncwarp();                               // the right-hand sides have been read: the pivots take their place
     reduce_to_identity<typename Plan::Steps, L>(group, lane, memory, a, b, place, args.once);
     const std::int64_t system = begin_of(task) + group;

@@ -13,8 +13,8 @@ namespace smallbatch {
 
 namespace {
 
-/// Returns an estimate of ||A^-1||_1 (solve/norm_estimate.cuh) over 2^(2 exponent), from the factors of D A D. The
-/// diagonal matrix D is the identity unless the system is `far`. The whole warp calls.
+/// Returns an estimate of ||A^-1||_1 (solve/norm_estimate.cuh), divided by 2^(2 exponent), from the factors of D A D.
+/// The diagonal matrix D is the identity unless the system is `far`. The whole warp calls.
 template <class T, class L>
 __device__ __forceinline__ double inverse_norm(const Arguments<T>& args, GeneralMemory<T, L>& memory, bool far,
                                                const T (&a)[L::rows][L::size], const T (&inverse)[L::rows],
@@ -29,7 +29,8 @@ __device__ __forceinline__ double inverse_norm(const Arguments<T>& args, General
     if (!far) exponent = 0;
   }
   T y[2][L::rows];
-  // Multiplies by D before and after solving with D A D, because D (D A D)^-1 D = A^-1. D over 2^exponent is at most 1.
+  // Multiplies by D before and after solving with D A D, because D (D A D)^-1 D = A^-1. D is divided by 2^exponent, so
+  // that its elements are at most 1.
   const auto weigh = [&]() __attribute__((always_inline)) {
     if (!any_far) return;
 #pragma unroll
@@ -98,7 +99,7 @@ template <class T, int N>
 __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps) general_ldlt_kernel(Arguments<T> args) {
   using L = typename LdltPlan<T, N>::General;
   __shared__ GeneralMemory<T, L> memory;
-  // If registers do not suffice, the number of the task and the failed pivot wait here.
+  // If registers do not suffice, the number of the task and the bad pivots are kept here.
   __shared__ unsigned waiting_task;
   __shared__ int waiting_pivot[L::systems];
   const auto number_of = [&](unsigned task) { return registers_suffice() ? task : waiting_task; };
@@ -152,7 +153,7 @@ __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps) gen
         }
       }
       double norm_inverse = 0;
-      int exponent = 0;  // norm_inverse is ||A^-1||_1 over 2^(2 exponent)
+      int exponent = 0;  // norm_inverse is ||A^-1||_1 divided by 2^(2 exponent)
       if (args.to.rcond != nullptr) norm_inverse = inverse_norm(args, memory, own_far(memory), a, inverse, exponent);
       if constexpr (!registers_suffice()) {
         __syncwarp();

@@ -18,7 +18,7 @@ template <class T, class L>
 struct KeptFactors {
   static constexpr int N = L::size, P = L::piece;
   static constexpr int lanes = L::lanes / 2;  ///< lanes that have one vector
-  static constexpr int rows = N / lanes;      ///< rows in a lane: lanes m + its own number
+  static constexpr int rows = N / lanes;      ///< rows of a lane: lanes m + lane, m = 0, 1, ...
   /// Rows that get the sums of later rows before the first of them is solved.
   static constexpr int slot = L::lanes * L::shares;
   static constexpr int edge = lanes < 4 ? 4 : lanes;  ///< rows of a tile, and rows solved at once
@@ -31,7 +31,7 @@ struct KeptFactors {
   static constexpr int pitch = numbers + (skew + 16 - numbers % 16) % 16;
   static constexpr int all_numbers = L::systems * pitch;  // numbers of a warp
 
-  /// Returns the place of element (row, column).
+  /// Returns the offset of element (row, column).
   static constexpr int place(int row, int column) {
     return (tiles_before(row / edge) + column / 4) * tile + row % edge * 4 + column % 4;
   }
@@ -57,7 +57,7 @@ struct KeptFactors {
   /// Stores each column when factor() has finished it.
   struct Columns {
     T* own;
-    /// Stores four columns of a turn, from `first` on, for the rows of this slot and those below.
+    /// Stores four columns of a turn, from `first` on, for the rows of this slot and of the slots below.
     template <int first_slot, int first>
     __device__ __forceinline__ void keep(int lane, int turn, const T (&l)[L::rows][4]) const {
       constexpr int G = L::lanes;
@@ -252,7 +252,7 @@ __device__ __forceinline__ double norm_of_kept(int n, int lane_of_system, const 
     }
     Kept::solve(own, lane, inverse, y, turn < 0);
     if (turn < 0) {
-      __syncwarp();  // both halves have read
+      __syncwarp();  // both halves of the lanes have read `answer`
 #pragma unroll
       for (int m = 0; m < R; ++m)
         if (!second) answer[H * m + lane] = y[m];

@@ -14,15 +14,16 @@ namespace smallbatch {
 
 namespace {
 
-/// The most rows with several right-hand sides. With more rows, the factors would have to stay in registers during a
-/// judgement, and the registers do not suffice for both.
+/// Largest number of rows if there are several right-hand sides. With more rows, the factors would have to stay in
+/// registers during a judgement, and the registers do not suffice for both.
 constexpr int most_rows_of_many_rhs = 8;
 
 template <class T, int N, bool Packed>
 struct LanesPlan {
   static constexpr int piece = 16 / sizeof(T);
   static constexpr int numbers = Packed ? N * (N + 1) / 2 : N * N;
-  // Whether a matrix is a whole number of pieces. Otherwise the warp's matrices are one run.
+  // Whether a matrix is a whole number of pieces. Matrices are then an odd number of pieces apart, otherwise an odd
+  // number of numbers.
   static constexpr bool in_pieces = numbers % piece == 0;
   static constexpr int pitch = in_pieces ? (numbers / piece | 1) * piece : numbers | 1;
   static constexpr int rhs_pitch = N | 1;
@@ -220,7 +221,7 @@ __global__ void __launch_bounds__(warp_lanes, LanesPlan<T, N, Packed>::warps) la
   const bool judged = args.to.backward_error != nullptr || args.to.rcond != nullptr;
 #pragma unroll 1
   for (unsigned task = blockIdx.x; task < args.tasks; task += gridDim.x) {
-    // In double precision, the compiler keeps the result, which needs fewer registers.
+    // In double precision, fewer registers are needed if the compiler keeps the result.
     const auto first = [&]() __attribute__((always_inline)) {
       return std::int64_t{Plan::single ? static_cast<unsigned>(fresh(static_cast<int>(task))) : task} * warp_lanes;
     };

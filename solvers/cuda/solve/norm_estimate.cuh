@@ -55,7 +55,7 @@ struct NormEstimate {
   double norm = 0;
   int first = -1, second = -1;  // the columns of A^-1 that are computed
 
-  /// Begins before the first turn. `reciprocals` are 1 / d, or multiples of 1 / d with one common factor.
+  /// Must be called before the first turn. `reciprocals` are 1 / d, or multiples of 1 / d with one common factor.
   __device__ __forceinline__ void begin(int n, int lane, const T (&reciprocals)[L::rows]) {
     second = row_of_largest<L::lanes>(n, lane, reciprocals, -1);
   }

@@ -23,15 +23,15 @@ template <class T, class L>
 struct alignas(16) OnePassMemory {
   T matrix[L::numbers];  // holds rows of the identity for systems kept as they are stored
   T rhs[L::systems * L::column_pitch];
-  // Pivot columns of the current step and the next. Lanes also store rows that are done; these numbers land in front of
-  // a column.
+  // Pivot columns of the current and of the next step. Lanes also store elements of rows that are done, which are not
+  // used. These elements may lie in front of a column, hence L::lanes additional numbers.
   union {
     T column[2][L::lanes + L::systems * L::column_pitch];
-    typename Residual<T>::Factor x[L::systems][L::size + 2];  // answers to be judged
+    typename Residual<T>::Factor x[L::systems][L::size + 2];  // solutions to be judged
   };
   T pivots[L::systems][L::column_pitch];
   int sizes[L::systems];
-  int begins[L::systems];         // places of the systems' first numbers, if systems are kept as they are stored
+  int begins[L::systems];         // offsets of the systems' first numbers, if systems are kept as they are stored
   unsigned char odd[L::systems];  // 1: the system is not plain
 };
 

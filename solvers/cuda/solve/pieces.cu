@@ -36,7 +36,7 @@ __global__ void __launch_bounds__(warp_lanes,
   constexpr int G = L::lanes, quarter = L::quarter;
   constexpr int part = G > quarter ? G : quarter;  // rows that are loaded at a time, so that the loads do not occupy
                                                    // all registers
-  constexpr int ahead = L::split ? quarter : 0;    // rows from here on are fetched ahead
+  constexpr int ahead = L::split ? quarter : 0;    // the rows from `ahead` on are fetched ahead
   static_assert(!Sized || (!Packed && !Judged && L::split && L::column_pitch - N >= 2));
   __shared__ TileMemory<T, L> memory;
   // The code of the next kernel drives most of this kernel's 117 KB out of the instruction cache. This does not happen
@@ -125,7 +125,7 @@ __global__ void __launch_bounds__(warp_lanes,
       b[0][u] = memory.rhs[group * L::column_pitch + G * u + lane];
       odd |= static_cast<unsigned>(is_far(b[0][u], Traits<T>::rhs_window));
     }
-    if (odd != 0) b[0][0] = not_a_number<T>();  // the NaN is noticed at the end
+    if (odd != 0) b[0][0] = not_a_number<T>();  // x becomes NaN, so the system is marked
     __syncwarp();  // the matrices and right-hand sides have been read: the next ones take their places
     if (const auto next = static_cast<unsigned>(fresh(static_cast<int>(task + gridDim.x))); next < args.tasks)
       stage(next, turn ^ 1);
@@ -162,13 +162,14 @@ __global__ void __launch_bounds__(warp_lanes,
   }
 }
 
-/// Returns the most blocks of a launch with `tasks` tasks of 32 rows. The first task of a block must wait for its
+/// Returns the largest number of blocks for `tasks` tasks with 32 rows. The first task of a block must wait for its
 /// systems. A block therefore gets four tasks, if all multiprocessors still have enough work.
 unsigned blocks_of(std::int64_t tasks) {
   return static_cast<unsigned>(std::clamp<std::int64_t>(tasks / 4, 1 << 12, 1 << 15));
 }
 
-/// Returns the most blocks of a launch with backward errors. In double precision, two tasks per block are best.
+/// Returns the largest number of blocks for `tasks` tasks with backward errors. In double precision, two tasks per
+/// block are best.
 template <class T>
 unsigned judged_blocks_of(std::int64_t tasks) {
   if (sizeof(T) == sizeof(float)) return 1 << 15;

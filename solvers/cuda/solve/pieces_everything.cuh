@@ -73,7 +73,7 @@ __global__ void __launch_bounds__(warp_lanes, PiecesPlan<T, N, Asked::everything
       b[0][u] = own_numbers()[G * u + lane()];
       odd |= static_cast<unsigned>(is_far(b[0][u], Traits<T>::rhs_window));
     }
-    if (odd != 0) b[0][0] = not_a_number<T>();  // the NaN is noticed at the end
+    if (odd != 0) b[0][0] = not_a_number<T>();  // x becomes NaN, so the system is marked
     T* const factors = memory.matrix[0] + group() * Kept::pitch;
     const PivotsInMemory<T, L> pivots{own_numbers()};
     if constexpr (by_columns)

@@ -197,7 +197,7 @@ struct JudgedWork {
     odd |= diagonal_far_bits<T, L>(lane(), a);
 #pragma unroll
     for (int u = 0; u < R; ++u) odd |= static_cast<unsigned>(is_far(b[u], Traits<T>::rhs_window));
-    if (odd != 0) b[0] = not_a_number<T>();  // the NaN is noticed at the end
+    if (odd != 0) b[0] = not_a_number<T>();  // x becomes NaN, so the system is marked
   }
 };
 

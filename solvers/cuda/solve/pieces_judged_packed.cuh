@@ -34,8 +34,8 @@ __device__ __forceinline__ void kept_row_part(const T* own, int lane, int p, T (
   }
 }
 
-/// Computes the backward error. In single precision, the compiler knows all columns, so an element is one load instead
-/// of two under predicates. In double precision, such code would not fit into the instruction cache.
+/// Computes the backward error. In single precision, all column numbers are compile-time constants, so an element takes
+/// one load instead of two under predicates. In double precision, such code would not fit into the instruction cache.
 template <class T, class L>
 struct JudgedPacked {
   using Factor = typename Residual<T>::Factor;
@@ -121,7 +121,7 @@ __global__ void __launch_bounds__(warp_lanes, PiecesPlan<T, judged_rows, Asked::
       b[0][u] = memory.rhs[group() * L::column_pitch + G * u + lane()];
       odd |= static_cast<unsigned>(is_far(b[0][u], Traits<T>::rhs_window));
     }
-    if (odd != 0) b[0][0] = not_a_number<T>();  // the NaN is noticed at the end
+    if (odd != 0) b[0][0] = not_a_number<T>();  // x becomes NaN, so the system is marked
     factor<L, Plan::turning, Plan::factor_apart, false, Plan::early>(
         group(), lane(), memory, a, b[0], ReciprocalsInRegisters<T, L>{inverse}, L::size, args.once);
 #pragma unroll

@@ -34,8 +34,8 @@ struct AsStoredPlan : RowPlan<T, Family::as_stored, N, What, Pieces ? Arrival::p
   using AsStoredPlan::RowPlan::row;
   using L = StoredLayout<T, N, row.lanes, row.shares>;
   static constexpr int least_n = row.first, late = row.schedule.late, place = row.schedule.place;
-  /// Places for numbers in front of the late rows. A bulk copy also copies the numbers in front of these rows that lie
-  /// in the same 16-byte piece.
+  /// Numbers left free in front of the late rows. A bulk copy of these rows also copies the numbers before them in the
+  /// same 16-byte piece.
   static constexpr int gap = late > 0 && place > late && !Pieces ? L::piece : 0;
 };
 

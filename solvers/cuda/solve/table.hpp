@@ -18,20 +18,20 @@ namespace smallbatch {
 /// Kernel families. A file with the family's name in solvers/cuda/solve/ says how it works.
 enum class Family { pieces, columns, lanes, as_stored, one_pass, blocks };
 
-/// Numbers that a call asks for. x: x and the status; error: the backward error, too; pivots: the numbers of pivots,
-/// too; everything: rcond, too.
+/// Numbers that the caller wants. `x` means x and the status. `error` adds the backward error. `pivots` adds the
+/// numbers that are computed from pivots. `everything` adds rcond.
 enum class Asked : unsigned { x = 1, error = 2, pivots = 4, everything = 8 };
 /// Alignment of matrices to 16 bytes. pieces: all rows, or packed triangles; aligned: the first matrix; anywhere: no
 /// alignment.
 enum class Arrival { pieces, aligned, anywhere };
-/// Sizes of systems: one for all, own sizes, or either.
+/// Sizes of the systems in a batch. one: all have the same size; own: each has its own size; any: either.
 enum class Sizes { one, own, any };
 
 constexpr unsigned bit_of(Storage storage) { return 1U << static_cast<unsigned>(storage); }
 constexpr unsigned bit_of(Asked asked) { return static_cast<unsigned>(asked); }
 constexpr unsigned bit_of_sides(int nrhs) { return nrhs == 0 ? 1 : nrhs == 1 ? 2 : 4; }
 
-/// A value for GPUs with enough registers for it (core/gpu_plans.cuh), and a value for all others.
+/// A value for GPUs with enough registers for it (core/gpu_plans.cuh), and a value for all other GPUs.
 template <class V>
 struct HereElsewhere {
   V here, elsewhere;
@@ -41,9 +41,9 @@ struct HereElsewhere {
 struct Schedule {
   int late = 0;                                  ///< rows at the beginning of a matrix that are fetched last
   int place = 0;                                 ///< first of the rows that the late rows replace
-  HereElsewhere<int> turning{0, 0};              ///< first slots, with elimination steps in a loop
-  HereElsewhere<int> apart{0, 0};                ///< one step in this many is kept apart from the others; 0: none
-  HereElsewhere<bool> back_apart{false, false};  ///< whether steps of the back substitution are kept apart
+  HereElsewhere<int> turning{0, 0};              ///< number of the first slots that have their steps in a loop
+  HereElsewhere<int> apart{0, 0};                ///< every `apart`-th elimination step runs in apart(); 0: none
+  HereElsewhere<bool> back_apart{false, false};  ///< whether steps of the back substitution run in apart()
   bool early = false;                            ///< whether the next reciprocal is computed beside the rest of a step
   bool signs = false;                            ///< whether signs of pivots are kept in place of their reciprocals
 };
@@ -52,10 +52,10 @@ struct SolveRow {
   // systems that the row is for
   ScalarType type;
   int first, last;    ///< rows of A
-  unsigned storages;  ///< bits of Storage; `asked` and `sides` are bits, too
+  unsigned storages;  ///< bits of Storage
   Arrival arrival;
-  unsigned asked;
-  unsigned sides;
+  unsigned asked;  ///< bits of Asked
+  unsigned sides;  ///< numbers of right-hand sides: bits of bit_of_sides()
   Sizes sizes;
   // the kernel that takes them
   Family family;
@@ -285,8 +285,8 @@ consteval const SolveRow& row_of(ScalarType type, Family family, int padded, Ask
   throw "no such row";
 }
 
-/// Calls use<constant index>() for `row`, which must be of this family. Kernels are therefore compiled only for the
-/// family's rows.
+/// Calls use<i>(), where i is the index of `row` in solve_table. `row` must belong to `family`. The call is
+/// instantiated only for rows of this family, so that only their kernels are compiled.
 template <class T, Family family, class Use>
 void with_row(const SolveRow& row, Use&& use) {
   [&]<std::size_t... i>(std::index_sequence<i...>) {

@@ -316,7 +316,8 @@ Arguments<T> without(std::int64_t first, Arguments<T> arguments) {
   return arguments;
 }
 
-/// Launches one block per system, in as many launches as needed. `told` are arrays with one number per matrix.
+/// Launches one block per system, in as many launches as needed. `told` are the kernel's other arguments: arrays with
+/// one number per matrix.
 template <class T, class... Told>
 cudaError_t launch_blocks(void (*kernel)(Arguments<T>, const Told*...), const Arguments<T>& arguments,
                           cudaStream_t stream, const Told*... told) {

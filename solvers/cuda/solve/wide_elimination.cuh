@@ -3,8 +3,8 @@
 //
 // Every thread factors a panel's diagonal block by itself, in registers, which needs no barrier. Then each thread has
 // one row of the panel. Then the threads subtract the panel's products from the columns behind it, in tiles of 4 x 4.
-// The inverse is X = Y D^-1 Y^T with L^T Y = I, and Y^T takes the place of the factor. (N. J. Higham, "Accuracy and
-// Stability of Numerical Algorithms", chapter 14, says why not Y L^T = I.)
+// The inverse is X = Y D^-1 Y^T with L^T Y = I, and Y^T takes the place of the factor. Y does not come from Y L^T = I,
+// because errors would be larger (N. J. Higham, "Accuracy and Stability of Numerical Algorithms", chapter 14).
 #pragma once
 
 #include "solvers/cuda/solve/wide_system.cuh"
@@ -131,7 +131,7 @@ __device__ __forceinline__ void substitute(const Wide<T>& w, int begin, T (&y)[R
         for (int c = 0; c < R; ++c) y[c] = fma(-l[k], solved[k * R + c], y[c]);
     }
   }
-  __syncthreads();  // the published numbers have been read
+  __syncthreads();  // `right` and `solved` have been read
 }
 
 /// Solves L D L^T y = b in place.

@@ -107,8 +107,8 @@ template <class T>
 struct alignas(16) WideMemory {
   static constexpr int judged_together = sizeof(T) == sizeof(float) ? 4 : 1;  // columns of x that are judged at a time
   struct Substitution {
-    T right[2][panel_columns * together];             // a panel's rows, published by their threads
-    T solved[block_warps][panel_columns * together];  // the solved rows, computed by each warp for itself
+    T right[2][panel_columns * together];             // the rows of the right-hand sides in a panel
+    T solved[block_warps][panel_columns * together];  // these rows, solved; each warp solves them for itself
   };
   T reciprocal[block_threads];  // 1 / d
   short exponent[block_threads];
