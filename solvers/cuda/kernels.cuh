@@ -46,7 +46,8 @@ template <class T>
 cudaError_t launch_gauss_jordan_x(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
                                   cudaStream_t stream);
 
-/// Solves and marks like launch_gauss_jordan_x(), and computes all wanted numbers except rcond.
+/// Solves plain systems by Gauss-Jordan elimination, with all wanted numbers except rcond. Marks every system: settled,
+/// or unsettled for launch_general_gauss_jordan().
 template <class T>
 cudaError_t launch_gauss_jordan(const SpdBatch<T>& batch, const SpdSolution<T>& solution, Mark* marks,
                                 cudaStream_t stream);

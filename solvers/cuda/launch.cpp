@@ -39,8 +39,8 @@ cudaError_t launch_inverse(const SpdBatch<T>& batch, const SpdSolution<T>& solut
                                             : launch_judge_inverse(batch, solution, marks, SystemsToDo::all, stream);
   }
   // With `automatic`, inverses that have large backward errors after the sweep are inverted again by L D L^T. With
-  // `gauss_jordan`, this holds for a sweep of doubles in tiles only. It has no higher precision to compute in. Its
-  // errors grow faster with the condition number than those of Gauss-Jordan.
+  // `gauss_jordan`, this is done only after a sweep of doubles in tiles. Such a sweep cannot compute in a higher
+  // precision, and its errors grow faster with the condition number than those of Gauss-Jordan.
   constexpr bool single = sizeof(T) == sizeof(float);
   constexpr double roundoff = single ? 0x1p-24 : 0x1p-53;
   const bool decides = method == SpdMethod::automatic || (!single && is_swept_in_tiles<T>(batch.shape.n));

@@ -1,8 +1,8 @@
-// The copies of layouts.hpp on the device. Usually a warp copies one matrix, and its lanes copy consecutive numbers in
-// canonical order. Canonical memory is then accessed in whole cache lines. The caller's memory is accessed in as many
-// lines as its layout needs; other numbers of those lines are soon needed, too. The caller's matrices may be
-// interleaved: their stride is smaller than the steps between elements of a matrix. Then a warp takes 32 matrices, one
-// per lane, and accesses the caller's memory in whole lines.
+// The copies between layouts (layouts.hpp) on the device. Usually a warp copies one matrix, and its lanes copy
+// consecutive numbers in canonical order. Canonical memory is then accessed in whole cache lines. The caller's memory
+// is accessed in as many lines as its layout needs; the warp soon needs the other numbers of these lines, too. The
+// caller's matrices may be interleaved: their stride is smaller than the steps between elements of a matrix. Then a
+// warp takes 32 matrices, one per lane, and accesses the caller's memory in whole lines.
 #include "core/error.hpp"
 #include "solvers/layout_copy.hpp"
 #include "solvers/layouts.cuh"

@@ -1,9 +1,10 @@
-// Factors L D L^T once, and solves with the factors many times: the kernel of solve/general.cu cut in two. The factors
-// lie in device memory, packed by rows. Systems lie in the lanes as in solve/general.cu, and the arithmetic is the
-// same.
+// Factors L D L^T once, and solves with the factors many times. The two kernels are the two halves of the kernel in
+// solve/general.cu: the same distribution of systems over the lanes, the same arithmetic. The factors are in device
+// memory, packed by rows.
 //
 // Device memory holds the factors of A itself, without scaling. In registers, systems far from 1 are scaled by powers
-// of two. The factorization takes these powers from the diagonal of A, the solution from D.
+// of two. The factorization takes these powers from the diagonal of A. The solution takes them from the pivots, the D
+// of L D L^T.
 #include <limits>
 
 #include "solvers/cuda/common/ldlt_systems.cuh"
@@ -19,7 +20,7 @@ struct FactoredArguments : Arguments<T> {
   const std::int32_t* factors_info;
   int numbers;   ///< numbers in the factors of one system
   bool whole;    ///< factors may be copied in pieces of 16 bytes
-  int zero = 0;  ///< sums with it are computed again, so that the compiler does not keep them while A is in registers
+  int zero = 0;  ///< always 0, unknown to the compiler, which therefore computes sums with `zero` for each use
 };
 
 /// Returns the group's packed triangle in shared memory.
@@ -77,7 +78,7 @@ __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps) fac
   for (int u = 0; u < L::rows; ++u) {
     const int row = L::lanes * u + lane_again();
     pivots[u] = row < args.n ? triangle_of(memory, own_group<L>())[row * (row + 3) / 2] : T(1);
-    inverse[u] = reciprocal(pivots[u]);  // computed as in the elimination, where keeping it would occupy registers
+    inverse[u] = reciprocal(pivots[u]);  // computed again: the elimination has no registers to keep it
   }
   const int bad_pivot = first_bad_pivot<T, L>(lane_again(), inverse);
   if (args.pivot_numbers)
@@ -129,7 +130,7 @@ __device__ __forceinline__ void stage_factors(const FactoredArguments<T>& args, 
   }
 }
 
-/// Writes identity rows behind the packed rows. The copies do not touch them.
+/// Writes identity rows behind the packed rows. Copies of factors do not overwrite them.
 template <class T, class L>
 __device__ void fill_packed_padding(const Arguments<T>& args, GeneralMemory<T, L>& memory) {
 #pragma unroll 1

@@ -22,8 +22,9 @@ struct alignas(16) Fragment {
   double value[2];
 };
 
-/// Returns the lane's row of a tile. fragment_column() returns the first of the lane's two columns.
+/// Returns the lane's row of a tile.
 __device__ __forceinline__ int fragment_row() { return static_cast<int>(threadIdx.x) / 4; }
+/// Returns the first of the lane's two columns of a tile.
 __device__ __forceinline__ int fragment_column() { return static_cast<int>(threadIdx.x) % 4 * 2; }
 
 /// Adds a b^T to c, where a and b have four columns; the lane has one element of each.
@@ -69,17 +70,18 @@ __device__ __forceinline__ double sum_of_row(double part) {
   return sums.value[0];
 }
 
-/// Returns the place of a tile's number in shared memory. Neither reading the tile nor reading its transpose meets a
-/// bank twice.
+/// Returns the offset of element (row, column) of a tile in shared memory. Reading the tile and reading its transpose
+/// are both free of bank conflicts.
 __device__ __forceinline__ int place_in_tile(int row, int column) {
   const int pair = column / 2;
   return (row / 2 * 8 + ((row ^ row / 2) & 1) * 4 + (pair ^ row / 4 * 2)) * 2 + column % 2;
 }
 
-/// Returns a tile that lies in shared memory. load_transposed() returns its transpose.
+/// Returns a tile that is in shared memory.
 __device__ __forceinline__ Fragment load_fragment(const double* tile) {
   return *reinterpret_cast<const Fragment*>(tile + place_in_tile(fragment_row(), fragment_column()));
 }
+/// Returns the transpose of a tile that is in shared memory.
 __device__ __forceinline__ Fragment load_transposed(const double* tile) {
   const int row = fragment_row(), column = fragment_column();
   return {tile[place_in_tile(column, row)], tile[place_in_tile(column + 1, row)]};

@@ -22,9 +22,9 @@ struct alignas(16) Memory {
   float matrix[warp_lanes * N * N], inverse[warp_lanes * N * N];
 };
 
-/// Returns the place of a system's first piece. place() returns the place of piece p, given the place of the first
-/// piece.
+/// Returns the offset of a system's first piece in shared memory, in numbers.
 __device__ __forceinline__ int first_place(int system) { return system * (N * N) + (system & 7) * P; }
+/// Returns the offset of a system's piece p, given the offset of its first piece.
 __device__ __forceinline__ int place(int first, int p) { return (first ^ (p & 7) * P) + (p & 8) * P; }
 
 /// Calls visit(place in shared memory, offset in global memory) for the pieces of the warp's first `systems` systems,
@@ -118,7 +118,7 @@ __device__ __forceinline__ void sweep(Triangle& a, float (&pivots)[N]) {
 
 /// Returns whether all numbers are finite and all pivots positive.
 __device__ __forceinline__ bool is_good(const Triangle& a, const float (&pivots)[N]) {
-  float zero[4]{}, least = pivots[0];  // becomes NaN if a number is not finite
+  float zero[4]{}, least = pivots[0];  // `zero` becomes NaN if a number is not finite
 #pragma unroll
   for (int i = 0; i < N; ++i) {
     zero[i % 4] = fma(pivots[i], 0.0F, zero[i % 4]);

@@ -16,7 +16,7 @@ namespace smallbatch {
 
 namespace {
 
-/// A Tile where rows of 6 pieces lie like rows of 8 pieces.
+/// A Tile in which each row of 6 pieces occupies a whole line of 8 pieces.
 template <class T, int N, int Lanes>
 struct SweptTile : Tile<T, N, Lanes, false> {
   using Base = Tile<T, N, Lanes, false>;
@@ -59,7 +59,7 @@ struct InverseRowsMemory {
   };
   std::int32_t states[L::systems];
   bool differs[L::systems];                              // whether the triangles of A differ
-  int a_exponents[L::systems], x_exponents[L::systems];  // e of the factors 2^e that bring A and X next to 1
+  int a_exponents[L::systems], x_exponents[L::systems];  // of the powers of two that bring A and X near 1
 };
 
 /// Stores the warp's inverses. Their negative lower triangles are in registers. The whole warp calls.
@@ -92,7 +92,8 @@ __device__ __forceinline__ void store_inverses(const Arguments<T>& args, unsigne
   }
 }
 
-/// Returns the exponent that brings the largest diagonal element of the lane's system next to 1. The whole warp calls.
+/// Returns the exponent of the power of two that brings the largest diagonal element of the lane's system near 1. The
+/// whole warp calls.
 template <class T, class L>
 __device__ __forceinline__ int exponent_of_diagonal(int n, int lane, const T (&a)[L::rows][L::size]) {
   T largest = 0;
@@ -269,7 +270,7 @@ __device__ __forceinline__ void judge_inverses(const Arguments<T>& args, unsigne
   const int line = L::line(row, column / P) * 8 * P + column % P, key = L::key(row, column / P);
 #pragma unroll 1
   for (int first = 0; first < L::systems; first += together) {
-    // Where the norms of system s are exchanged. For each row of a tile, one lane stores its norms.
+    // Address at which the lanes exchange the norms of system s. For each row of a tile, one lane stores the norms.
     const auto norms_of = [&](int s) { return reinterpret_cast<InverseNorms*>(memory.tile.matrix[s]) + row; };
 #pragma unroll(B == 1 ? together : 1)
     for (int t = 0; t < together; ++t) {

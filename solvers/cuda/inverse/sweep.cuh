@@ -87,15 +87,16 @@ __device__ __forceinline__ void sweep(int group, int lane, TileMemory<T, L>& mem
   }
 }
 
-/// Returns the system of a group of lanes in task `task`; beyond the end, the last system.
+/// Returns the system of a group of lanes in task `task`, or the last system of the batch if the task has fewer
+/// systems.
 template <class T, class L>
 __device__ __forceinline__ std::int64_t system_of(const Arguments<T>& args, unsigned task, int group) {
   // computed again for each use, because matrices occupy the registers
   return min(std::int64_t{fresh(static_cast<int>(task))} * L::systems + group, args.count - 1);
 }
 
-/// Starts copies like stage_pieces(), for whole matrices. The number of pieces in a row need not divide the number of
-/// lanes in a warp.
+/// Starts to copy whole matrices, 16 bytes at a time. Other than for stage_pieces(), the number of pieces in a row need
+/// not divide the number of lanes in a warp.
 template <class T, class L, class Source>
 __device__ __forceinline__ void stage_rows(Source&& source, TileMemory<T, L>& memory) {
   constexpr int P = L::piece, per_row = L::pieces_per_row;

@@ -136,7 +136,7 @@ __device__ __forceinline__ double largest_diagonal(const Fragment (&a)[B][B], in
   return max_of_group<warp_lanes>(largest);
 }
 
-/// Powers of two that bring the largest elements of A and X next to 1, and their exponents. Floats need none.
+/// Powers of two that bring the largest elements of A and X near 1, and their exponents. For floats, the powers are 1.
 struct Factors {
   int a_exponent = 0, x_exponent = 0;
   double of_a = 1, of_x = 1;
@@ -153,12 +153,12 @@ struct InverseNorms {
   double residual = 0, matrix = 0, inverse = 0;
 };
 
-/// Returns tile (i, j) of a symmetric matrix with the lower triangle of tiles in shared memory. load_tile() returns
-/// tile (i, j) of X.
+/// Returns tile (i, j) of a symmetric matrix with the lower triangle of tiles in shared memory.
 template <int B>
 __device__ __forceinline__ Fragment load_lower(const double (&tiles)[B * (B + 1) / 2][tile_numbers], int i, int j) {
   return i >= j ? load_fragment(tiles[tile_index(i, j)]) : load_transposed(tiles[tile_index(j, i)]);
 }
+/// Returns tile (i, j) of X.
 template <int B>
 __device__ __forceinline__ Fragment load_tile(const InverseMemory<B>& memory, int i, int j) {
   return load_lower<B>(memory.tiles, i, j);
@@ -182,7 +182,7 @@ constexpr int tile_rows_at_once = how != Reading::whole        ? (B <= 2 ? B : 1
                                                                : (B <= 2 ? B : 1);
 
 /// Reads a row of tiles of A times its factor; in double precision, each number is split into two halves. Returns the
-/// lane's part of the sum of |a|. Row `i` is the matrix row in these tiles that the lane has a part of.
+/// lane's part of the sum of |a|. `i` is the row of A that the lane has a part of.
 template <Reading how, int B, class T>
 __device__ __forceinline__ double read_row(const Arguments<T>& args, const T* a, int i, int column, double factor,
                                            Fragment (&high)[B], [[maybe_unused]] Fragment (&low)[B]) {

@@ -28,7 +28,7 @@ __device__ __forceinline__ void scale_tiles(Fragment (&a)[B][B], const double* p
         a[i][j].value[h] = a[i][j].value[h] * powers[tile_rows * i + row] * powers[tile_rows * j + column + h];
 }
 
-/// Returns the place in shared memory of piece p, two numbers, of a row of a whole matrix. Lanes that read along the
+/// Returns the offset in shared memory of piece p (two numbers) of a row of a whole matrix. Lanes that read along the
 /// rows of a tile, or its columns, meet every bank once.
 template <int B>
 __device__ __forceinline__ int staged_piece(int row, int p) {
@@ -36,8 +36,8 @@ __device__ __forceinline__ int staged_piece(int row, int p) {
   return (row * pitch + (p ^ (row & 6) ^ (row & 1) * 4)) * 2;
 }
 
-/// Loads tiles like load_tiles(), for whole matrices and through shared memory, `staged`. Copies in progress then
-/// occupy no place in the first-level cache. The whole warp calls.
+/// Loads the tiles of a whole matrix through the shared memory `staged`. Copies in progress then occupy no space in the
+/// first-level cache. Returns whether the triangles of A differ in the lane's numbers. The whole warp calls.
 template <int B>
 __device__ __forceinline__ bool stage_tiles(const Arguments<double>& args, std::int64_t system, double* staged,
                                             Fragment (&tiles)[B][B]) {
@@ -74,7 +74,7 @@ __device__ __forceinline__ bool stage_tiles(const Arguments<double>& args, std::
   return bits != 0;
 }
 
-/// Warps that a multiprocessor holds.
+/// Number of warps that a multiprocessor holds at a time.
 template <int B, bool Whole>
 inline constexpr int resident_warps = B == 3 || B == 4 ? (Whole ? 16 : 12)
                                       : B == 5         ? 12

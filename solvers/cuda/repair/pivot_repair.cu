@@ -4,12 +4,12 @@
 // A warp repairs a system after the requested method has stored its answer. It computes in double precision, whatever T
 // is. The matrix lies in shared memory, or in the workspace if it does not fit there (more than 64 rows on compute
 // capability 8.6, 8.9 and 12.0). It is factored with symmetric pivoting. Lane l has every 32nd column from l on. Rows
-// are not moved. The order in which they are eliminated is stored. If no pivot is raised, the answer stays, unless the
-// requested method had failed at a pivot: then the answer is replaced, too.
+// are not moved. The order in which they are eliminated is stored. The stored answer is replaced if a pivot is raised,
+// or if the requested method has failed at a pivot. Otherwise it stays.
 //
 // Two rows i and j have the elements (i, j) and (j, i). The element of the row that is eliminated later becomes an
-// element of L. The element of the earlier row becomes an element of the inverse, if the inverse is wanted. So does the
-// diagonal.
+// element of L. The element of the earlier row becomes an element of the inverse, if the inverse is wanted. The
+// diagonal becomes the diagonal of the inverse.
 #include "core/gpu_plans.cuh"
 #include "solvers/cuda/common/pivot_numbers.cuh"
 #include "solvers/cuda/common/stored_judgement.cuh"
@@ -80,7 +80,7 @@ __device__ __forceinline__ int take_scaled(const Arguments<T>& args, std::int64_
     if (!(diagonal > 0)) failed = min(failed, row + 1);
     own.half[u] = diagonal > 0 ? -(ilogb(diagonal) >> 1) : 0;
     largest_a = max(largest_a, diagonal);
-    memory.order[row] = own.half[u];  // lets all lanes read the exponent, before `order` gets the order
+    memory.order[row] = own.half[u];  // `order` holds the exponents for now, so that all lanes can read them
   }
   failed = min_of_group<warp_lanes>(failed);
   if (failed != INT32_MAX) return failed;
@@ -103,13 +103,13 @@ __device__ __forceinline__ int take_scaled(const Arguments<T>& args, std::int64_
   return 0;
 }
 
-/// The rows that are not done: bit i of number u is row 32 u + i. All lanes have the same bits.
+/// The rows that are not yet eliminated: bit i of number u is row 32 u + i. All lanes have the same bits.
 template <int N>
 using RowsLeft = unsigned[OwnRows<N>::rows];
 
-/// Returns the next row in order. A row's share is its pivot divided by its diagonal element. Before pivots are raised,
-/// only rows with nearly the largest share are candidates. Afterwards all rows are candidates. Returns -1 if shares are
-/// NaN. The whole warp calls.
+/// Returns the row to be eliminated next: the first candidate. A row's share is its pivot divided by its diagonal
+/// element. `raising` becomes true when the largest share is below `floor`. Until then only rows with nearly the
+/// largest share are candidates, afterwards all rows. Returns -1 if shares are NaN. The whole warp calls.
 template <int N>
 __device__ __forceinline__ int next_row(const RepairMemory<N>& memory, const RowsLeft<N>& left, double floor,
                                         bool& raising) {
@@ -263,8 +263,8 @@ __device__ void solve_nearby(int n, const RepairMemory<N>& memory, const OwnRows
   }
 }
 
-/// Computes the inverse Y D^-1 Y^T with L^T Y = I, in the places that L leaves free. These are the diagonal and, in
-/// each row, the columns of later rows.
+/// Computes the inverse Y D^-1 Y^T with L^T Y = I, in the elements of `memory.s` that L does not use. These are the
+/// diagonal and, in each row, the columns of rows that are eliminated later.
 template <int N>
 __device__ void invert_nearby(int n, RepairMemory<N>& memory, const OwnRows<N>& own) {
   constexpr int pitch = RepairMemory<N>::pitch, rows = OwnRows<N>::rows;
@@ -307,8 +307,8 @@ __device__ void invert_nearby(int n, RepairMemory<N>& memory, const OwnRows<N>& 
   }
 }
 
-/// Returns element (row, j) of the inverse that invert_nearby() has computed; j is the lane's row u. `place` is the
-/// index of the pivot of `row`.
+/// Returns element (row, j) of the inverse that invert_nearby() has computed; j is the lane's row in slot u. `place` is
+/// the index of the pivot of `row`.
 template <int N>
 __device__ double inverse_element(const RepairMemory<N>& memory, const OwnRows<N>& own, int row, int place, int u) {
   constexpr int pitch = RepairMemory<N>::pitch;
