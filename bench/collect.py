@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Puts tables of figures into bench/RESULTS.md, each with the commit and the machine that it was measured with.
+"""Writes measured tables into bench/RESULTS.md, each with its commit and its machine.
 
     smallbatch_bench COMMIT --only solve,sizes | bench/collect.py bench/RESULTS.md
 

@@ -60,7 +60,7 @@ class HostSignals {
         for (std::int64_t j = 0; j <= i; ++j) *to++ = matrix_[static_cast<std::size_t>(j * n + i)];
     }
   }
-  /// Calls the cpu backend. No other step of this ladder calls it.
+  /// Calls the cpu backend.
   void by_backend(Correlator& backend) { backend.correlate(block_.batch(), block_.sums()); }
 
   [[nodiscard]] Judgement judge() const { return judge(block_.batch(), block_.sum, block_.visibility.data()); }

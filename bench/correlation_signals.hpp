@@ -17,7 +17,7 @@ class SignalsToCorrelate {
   SignalsToCorrelate(SampleType type, std::int64_t inputs, std::int64_t channels, std::int64_t times);
 
   void poison(cudaStream_t stream) const;
-  /// Calls the production launch. No other step of this ladder calls it.
+  /// Calls the production launch.
   void correlate(cudaStream_t stream) const;
   /// Judges the first, the middle and the last channel.
   [[nodiscard]] Judgement judge() const;

@@ -18,7 +18,7 @@ struct CorrelationStep {
   void (*launch)(const SignalBatch& signal, void* visibility, cudaStream_t stream);
 };
 
-/// Steps with one thread for some entries of a channel's matrix of visibilities; bench/correlation_by_threads.cu.
+/// Steps in which each thread sums some entries of a channel's matrix of visibilities; bench/correlation_by_threads.cu.
 std::vector<CorrelationStep> correlation_steps_by_threads();
 
 /// Steps that call cuBLAS; bench/correlation_peers.cu. There are two steps for float32. The first is a product of

@@ -1,4 +1,4 @@
-// Each thread has two pieces of locked memory and a stream. It reads into one piece while the other is copied.
+// Each thread has two pieces of page-locked memory and a stream. It reads into one piece while the other is copied.
 #include "bench/file_to_device.hpp"
 
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 // A ladder is one operation on one problem, in steps from naive to production. Row 0 is another library that a user
 // could call instead; the last row is the production launch. The benchmark, the tests and bench/RESULTS.md share this
-// table. So a new step only has to be listed here to be tested and reported.
+// table. A new step is therefore tested and reported as soon as a ladder lists it.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -24,11 +24,11 @@ struct Step {
   std::string idea;                           ///< difference from the previous step
   std::function<void(cudaStream_t)> prepare;  ///< not timed: restores data that the launch overwrites; may be empty
   std::function<void(cudaStream_t)> launch;
-  std::function<void(cudaStream_t)> finish;  ///< not timed: moves the answer to the place of the check; may be empty
+  std::function<void(cudaStream_t)> finish;  ///< not timed: moves the result to where the check reads it; may be empty
   bool vendor = false;                       ///< calls another library; resources of its kernels are unknown
   bool host = false;                         ///< runs on the host; timed by the host's clock
   double part = 1;                           ///< part of Ladder::work that the launch does; below 1 for slow steps
-  std::function<Judgement()> check;  ///< replaces Ladder::check, if the step stores its answer elsewhere; may be empty
+  std::function<Judgement()> check;  ///< replaces Ladder::check, if the step stores its result elsewhere; may be empty
   double l2_limit = 0;               ///< above 0: this limit of the relative L2 error replaces the bound at every point
 };
 
@@ -47,7 +47,7 @@ struct Ladder {
   double flops = 0;              ///< by a published convention, for comparison; 0 if there is no convention
   std::string flops_convention;  ///< "2 n^3 per system"
   Bound bound = Bound::read;     ///< copy if a step writes as much as it reads
-  bool shows_l2 = false;         ///< the check also finds the relative L2 error
+  bool shows_l2 = false;         ///< whether the check also computes the relative L2 error
   std::vector<Step> steps;
   /// Fills the output with NaN, so that the check finds values that a step did not write.
   std::function<void(cudaStream_t)> poison;
@@ -86,9 +86,9 @@ std::vector<KernelResources> kernel_resources(const Step& step);
 
 /// Limits of this device. All but empty_call are timed by events.
 struct Roofline {
-  double read = 0;        ///< bytes per second of the best plain stream that reads
-  double copy = 0;        ///< bytes per second of the best plain copy, read plus written
-  double roots = 0;       ///< reciprocal square roots per second of a kernel that does nothing else
+  double read = 0;        ///< bytes per second of the fastest kernel that only reads
+  double copy = 0;        ///< bytes per second of the fastest copy, read plus written
+  double roots = 0;       ///< reciprocal square roots per second of a kernel that computes only these
   double empty_call = 0;  ///< seconds of an empty kernel by the host's clock, from the call to the result
 
   [[nodiscard]] double of(Bound bound) const {

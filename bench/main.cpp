@@ -75,8 +75,8 @@ constexpr const char* how_calls_are_timed =
     "to "
     "400 calls after a first one.\n\n";
 
-/// Prints the times of single calls of a ladder's steps. The first call also prints the head of the table, with `size`
-/// as the name of its first column. Returns false if a step is wrong.
+/// Prints a row with the times of single calls of a ladder's steps. With `is_first`, prints the head of the table
+/// before, with `size` as the name of the first column. Returns false if a step is wrong.
 bool print_calls_of(const Ladder& ladder, const std::string& size, const std::string& beside, bool is_first) {
   bool all_right = true;
   std::vector<std::string> names;
@@ -136,7 +136,8 @@ bool print_reduce_calls() {
   return all_right;
 }
 
-/// Prints the table of the potential's production call on problems of several sizes. Returns false if one is wrong.
+/// Prints the table of the potential's production call on problems of several sizes. Returns false if a result is
+/// wrong.
 bool print_potential_sizes(const Roofline& roofline) {
   print(
       "\n## Potentials by the production call, by size\n\n"
@@ -154,7 +155,7 @@ bool print_potential_sizes(const Roofline& roofline) {
   return all_right;
 }
 
-/// Prints the times of single production calls of the potential. Returns false if one is wrong.
+/// Prints the times of single production calls of the potential. Returns false if a result is wrong.
 bool print_potential_calls(const Roofline& roofline) {
   const Ladder large = potential_sizes().front().full();
   const Measurement of_large = measure(large, large.steps.at(0), repeats);

@@ -1,6 +1,7 @@
-// U = sum_i sum_j q_i q_j / |a_i - b_j|. First a thread has one row, then several. The first steps are from the
-// article: three ways to read the columns, and a warp shuffle before one atomic. Then sums have a fixed order, without
-// an atomic. Register tiles come last: several rows of a thread share each column that it reads.
+// U = sum_i sum_j q_i q_j / |a_i - b_j|. First a thread has one row, then several. The first steps are from the article
+// that bench/pair_steps.hpp names. They read the columns in three ways, and sum by warp shuffles before one atomic.
+// Then sums have a fixed order, without an atomic. Register tiles come last: several rows of a thread share each column
+// that it reads.
 //
 // A block of 128 threads has 128 Rows rows. With register tiles, a block also has only 1024 columns, so that there are
 // enough blocks.
@@ -68,7 +69,7 @@ __global__ void __launch_bounds__(threads)
     for (int begin = 0; begin < columns; begin += threads) {
       __syncthreads();  // all threads have read the previous columns
       const int mine = begin + static_cast<int>(threadIdx.x);
-      // Places beyond the last column get a charge of 0 that is far from all rows.
+      // Beyond the last column, a charge of 0 is stored that is far from all rows.
       shared_columns[threadIdx.x] = mine < columns ? b[mine] : float4{-1e15F, -1e15F, -1e15F, 0};
       __syncthreads();  // the next columns are stored
 #pragma unroll 4

@@ -38,7 +38,7 @@ Step host_step(std::int64_t rows, std::int64_t columns, std::int64_t rows_of_par
   return step;
 }
 
-/// Returns the step that calls the production launch. No other step of this ladder calls it.
+/// Returns a step that calls the production launch.
 Step production_step(const Problem& problem, ScalarType precision) {
   const bool single = precision == ScalarType::float32;
   Step step;

@@ -15,7 +15,7 @@ constexpr int lanes = 32, rows = 4, threads = lanes * rows;
 constexpr int charges_in_constant_memory = 4096;  // 64 KiB, the whole constant memory
 constexpr int charges_in_shared_memory = 256;
 
-/// How a row's points are dealt to threads.
+/// How the points of a row are distributed: each thread has neighbouring points, or points that are a warp apart.
 enum class Deal { neighbours, warp_apart };
 
 __constant__ float4 constant_charges[charges_in_constant_memory];

@@ -1,7 +1,7 @@
 // V(p) = sum_i q_i / |p - r_i| with a tile of X x Y points of a plane per thread. The points of a tile share each
-// charge that is read, dx by columns, and dy^2 + dz^2 by rows. A pair then needs two multiply-adds and a reciprocal
-// root. The special-function unit limits: it does 16 roots per clock and multiprocessor. Later steps move a part of the
-// roots to the arithmetic pipes.
+// charge that is read. Points with the same x share dx, and points with the same y share dy^2 + dz^2. A pair then needs
+// two multiply-adds and a reciprocal root. The special-function unit is the limit: it computes 16 roots per clock and
+// multiprocessor. Later steps move a part of the roots to the arithmetic pipes.
 //
 // A block (32, 4) has 4 Y rows of one plane, with 32 X points of each. The points of a thread lie a warp apart in x.
 // Charges pass through shared memory.
@@ -21,7 +21,7 @@ constexpr int charges_in_shared_memory = 256;
 enum class Sums {
   single,          ///< one sum in single precision
   totals_per_256,  ///< sums of 256 charges in single precision, added in double precision
-  two_levels,      ///< like totals_per_256, but for 32 charges, summed in 4 groups of 8
+  two_levels,      ///< sums of 32 charges in single precision, as 4 groups of 8, added in double precision
 };
 
 /// Adds q/sqrt(r2) to `sum`. The number `turn` of the pair, a compile-time constant, decides in MixedRoot how the root
@@ -108,7 +108,7 @@ __global__ void __launch_bounds__(threads)
   for (int begin = 0; begin < count; begin += charges_in_shared_memory) {
     __syncthreads();  // all threads have read the previous charges
     for (int k = threadIdx.y * lanes + threadIdx.x; k < charges_in_shared_memory; k += threads)
-      // Places beyond the last charge get a charge of 0 that is far from all points.
+      // Beyond the last charge, a charge of 0 is stored that is far from all points.
       shared_charges[k] = begin + k < count ? charges[begin + k] : float4{-1e15F, -1e15F, -1e15F, 0};
     __syncthreads();  // the next charges are stored
     if constexpr (sums == Sums::two_levels) {

@@ -79,7 +79,7 @@ Step eigen_step(const std::shared_ptr<HostPlanes<T>>& planes) {
   return step;
 }
 
-/// Returns the step that calls the cpu backend. No other step of this ladder calls it.
+/// Returns a step that calls the cpu backend.
 template <class T>
 Step backend_step(const std::shared_ptr<HostPlanes<T>>& planes, const DirectSumKernels& lanes, unsigned threads) {
   const std::shared_ptr<Potential> backend = make_cpu_potential(threads, lanes);

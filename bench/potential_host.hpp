@@ -10,14 +10,13 @@
 namespace smallbatch {
 
 /// Charges for potential_by_eigen(); x, y and z are relative to the lattice's origin.
-/// potential_by_eigen() computes V at the points of some planes, on one thread. For each point it evaluates an Eigen
-/// array expression over all charges. It is in bench/eigen_rsqrt_baseline.cpp, which is compiled for the machine that
-/// builds.
 template <class T>
 struct HostCharges {
   std::int64_t count = 0;
   const T *x = nullptr, *y = nullptr, *z = nullptr, *q = nullptr;
 };
+/// Computes V at the points of `planes`, on one thread. For each point it evaluates an Eigen array expression over all
+/// charges. It is in bench/eigen_rsqrt_baseline.cpp, which is compiled for the machine that builds.
 void potential_by_eigen(const HostCharges<float>& charges, const LatticeBatch& planes, float* potential);
 void potential_by_eigen(const HostCharges<double>& charges, const LatticeBatch& planes, double* potential);
 

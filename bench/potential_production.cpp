@@ -6,7 +6,7 @@ namespace smallbatch {
 
 namespace {
 
-/// Calls direct_sum(), the production launch. No other step of the ladders calls it.
+/// Calls direct_sum(), the production launch.
 class Production {
  public:
   Production(std::shared_ptr<const DevicePotentialProblem> problem, bool with_field)

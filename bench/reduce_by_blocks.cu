@@ -86,7 +86,7 @@ __global__ void interleaved(float* values, std::int64_t count, float* sums) {
   if (threadIdx.x == 0) sums[blockIdx.x] = part.value[0];
 }
 
-/// Adds 64 values in the first warp. Every lane takes part in all additions, even if their results are not used.
+/// Adds 64 values in the first warp. Every lane executes all additions, even if their results are not used.
 __device__ void add_last_warp(const Part& part) {
   const int lane = threadIdx.x;
 #pragma unroll
@@ -106,7 +106,8 @@ __global__ void last_warp_unrolled(float* values, std::int64_t count, float* sum
   if (threadIdx.x == 0) sums[blockIdx.x] = part.value[0];
 }
 
-/// The whole tree without a loop, for blocks of up to 1024 threads. `size` is a run-time or a compile-time constant.
+/// The whole tree without a loop, for blocks of up to 1024 threads. `size` is the number of threads in a block; it may
+/// be a compile-time constant.
 __device__ __forceinline__ void add_tree(const Part& part, int size) {
 #pragma unroll
   for (int distance = 512; distance > warp_lanes; distance /= 2) {
@@ -130,8 +131,8 @@ __global__ void block_size_compiled_in(float* values, std::int64_t count, float*
   if (threadIdx.x == 0) sums[blockIdx.x] = part.value[0];
 }
 
-/// The grid has as many blocks as the device holds at once. Each thread walks over words of 16 bytes, with eight loads
-/// in flight. Shuffles replace sums in memory.
+/// The grid has as many blocks as the device holds at once. Each thread reads words of 16 bytes at a stride, with eight
+/// loads in flight. The sum of a warp is computed by shuffles.
 constexpr int stride_threads = 256, words_in_flight = 8;
 __global__ void __launch_bounds__(stride_threads)
     grid_stride_words(const float* values, std::int64_t count, float* sums) {

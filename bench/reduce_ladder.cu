@@ -50,7 +50,7 @@ class ValuesToSum {
     const auto bytes = static_cast<std::size_t>(count) * sizeof(float);
     check(cudaMemcpyAsync(overwritten, values, bytes, cudaMemcpyDeviceToDevice, stream));
   }
-  /// Calls the production launch. No other step of this ladder calls it.
+  /// Calls the production launch, which also adds the sums of the steps by blocks.
   void reduce(Accumulation accumulation, const float* from, std::int64_t numbers, cudaStream_t stream,
               unsigned blocks = 0) const {
     check(launch_reduction<float>(Reduction::sum, accumulation, from, nullptr, numbers, result_, workspace_, stream,

@@ -1,7 +1,8 @@
-// The rate of plain streams. This is the upper limit for code that moves its data through device memory once.
+// Measures the rates of kernels that only read or only copy. They are the upper limits for code that moves its data
+// through device memory once.
 //
 // Every thread moves 16-byte words. Devices differ in the best number of loads in flight and in the best number of
-// blocks. So several numbers are tried, and the best rate counts. The copy also tries the runtime's own copy.
+// blocks. Several numbers are therefore tried, and the best rate is used. The copy also tries the runtime's own copy.
 #include <algorithm>
 #include <string>
 #include <vector>

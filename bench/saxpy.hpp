@@ -35,7 +35,7 @@ struct SaxpyOfFour {
   }
 };
 
-/// Ladder of the vendor's library and our loops on the device, and the loop on the host.
+/// Ladder of the vendor's library, the loops of core/grid_stride.cuh on the device, and loops on the host.
 Ladder saxpy_ladder(std::int64_t count);
 
 }  // namespace smallbatch

@@ -21,7 +21,7 @@ constexpr int warp_lanes = 32;
 constexpr unsigned whole_warp = 0xffffffffU;
 
 /// Returns 1/v, exact or with a wrong last bit. The operator `/` has a branch for extreme values, which this function
-/// leaves out, because pivots of sane systems are not extreme.
+/// leaves out, because pivots of well-scaled systems are not extreme.
 __device__ __forceinline__ float reciprocal(float v) {
   float y;
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(v));
@@ -63,8 +63,9 @@ __global__ void __launch_bounds__(warp_lanes)
   x[system * n + lane] = rhs * reciprocal(diagonal);
 }
 
-/// Data that the lanes of a system share. The pivot column and the pivot's right-hand side have a place for even and
-/// one for odd steps. The reciprocal pivots are for the division at the end; in registers they would cause spills.
+/// Data that the lanes of a system share. The pivot column and the pivot's right-hand side exist twice, for even and
+/// for odd steps. The division at the end needs the reciprocal pivots, which would cause spills if they were in
+/// registers.
 template <class T>
 struct alignas(16) Published {
   T column[2][n];
@@ -145,9 +146,9 @@ __global__ void __launch_bounds__(warp_lanes, BlocksPerMultiprocessor)
   eliminate<T, Rows>(row, rhs, lane, published[group], x + std::size_t{system} * n);
 }
 
-/// Does what by_broadcasts does, with blocks that stay on the device. Each block copies its next systems into shared
-/// memory while it works on the current ones. Every lane copies the numbers that it will load itself, so it need not
-/// wait for other lanes.
+/// Solves like by_broadcasts(), with only as many blocks as the device holds at once. Each block copies its next
+/// systems into shared memory while it works on the current ones. Every lane copies the numbers that it will load
+/// itself, so it need not wait for other lanes.
 template <class T, int Rows, int BlocksPerMultiprocessor>
 __global__ void __launch_bounds__(warp_lanes, BlocksPerMultiprocessor)
     by_broadcasts_prefetched(const T* __restrict__ a, const T* __restrict__ b, T* __restrict__ x, unsigned count) {

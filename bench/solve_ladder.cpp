@@ -11,7 +11,7 @@ namespace smallbatch {
 
 namespace {
 
-/// Calls the production launch. No other step of this ladder calls it.
+/// Calls the production launch.
 template <class T>
 void launch_production(const Systems<T>& systems, SpdMethod method, Stored stored, cudaStream_t stream) {
   SpdOptions options;

@@ -85,17 +85,18 @@ class Vendor {
   Vendor(const Vendor&) = delete;
   Vendor& operator=(const Vendor&) = delete;
 
-  /// Copies A to the place of the factors.
+  /// Copies A to the array that the routines factor in place. Routines called afterwards run on `stream`.
   void restore_matrices(cudaStream_t stream) const {
     check_vendor(cublasSetStream(cublas_, stream));
     check_vendor(cusolverDnSetStream(cusolver_, stream));
     const std::size_t bytes = static_cast<std::size_t>(count_) * matrix_size() * sizeof(T);
     check(cudaMemcpyAsync(factor_, systems_->dense_a, bytes, cudaMemcpyDeviceToDevice, stream));
   }
-  /// The function columns_from_b() copies b by columns. The function x_from_columns() copies x back by rows. The
-  /// function x_from_b() copies b by rows to the place of x.
+  /// Copies b, by columns, to the array of right-hand sides that the routines overwrite with x.
   void columns_from_b(cudaStream_t stream) const { transpose(systems_->b, rhs_, n_, nrhs_, stream); }
+  /// Copies x from this array, where it is stored by columns, to the systems' x.
   void x_from_columns(cudaStream_t stream) const { transpose(rhs_, systems_->x, nrhs_, n_, stream); }
+  /// Copies b to the systems' x, which trsm() overwrites.
   void x_from_b(cudaStream_t stream) const {
     const auto numbers = static_cast<std::size_t>(systems_->count * systems_->shape.rhs_size());
     check(cudaMemcpyAsync(systems_->x, systems_->b, numbers * sizeof(T), cudaMemcpyDeviceToDevice, stream));

@@ -43,7 +43,8 @@ std::vector<V> download(const V* from, std::int64_t numbers) {
   return values;
 }
 
-/// Returns both triangles of systems that are stored as `shape` says.
+/// Returns the matrices `packed`, which are stored as `shape` says, with both triangles if they are packed_lower,
+/// otherwise unchanged.
 template <class T>
 std::vector<T> unpacked(const SpdShape& shape, const std::vector<T>& packed) {
   if (shape.storage != Storage::packed_lower) return packed;
@@ -77,7 +78,7 @@ Systems<T>::Systems(int n, int smallest, std::int64_t systems) : Systems({n, 1, 
 
 template <class T>
 Systems<T>::Systems(const SpdShape& s, std::int64_t systems, int smallest)
-    : shape(s), count(systems), distinct_(std::min<std::int64_t>(systems, 1024)) {  // making more takes time
+    : shape(s), count(systems), distinct_(std::min<std::int64_t>(systems, 1024)) {  // more would take long to make
   host_a_.resize(static_cast<std::size_t>(distinct_ * shape.matrix_size()));
   host_b_.resize(static_cast<std::size_t>(distinct_ * shape.rhs_size()));
   generate_spd(SpdFamily::random, shape, 100, 1, 0, distinct_, host_a_.data(), host_b_.data());

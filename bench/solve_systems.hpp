@@ -13,7 +13,7 @@
 
 namespace smallbatch {
 
-/// Numbers that production stores in addition to info and x, or the determinant.
+/// Numbers that production stores in addition to info and x (or info and the determinant).
 enum class Stored { nothing_more, backward_error, everything };
 
 template <class T>
@@ -48,7 +48,8 @@ class Systems {
 
  private:
   Systems(const SpdShape& shape, std::int64_t count, int smallest);
-  /// Stores `stored` numbers per system in `memory`. The first systems come from the host; all others are copies.
+  /// Stores `stored` numbers per system in `memory`. The first distinct_ systems come from `systems`; all others are
+  /// copies of these.
   template <class V>
   V* upload(DeviceMemory& memory, const std::vector<V>& systems, std::int64_t stored) const;
 

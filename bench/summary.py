@@ -47,13 +47,13 @@ FIGURES = [
      {"Tensor-Core Correlator": 446, CUBLAS: "cublas_gemm_int8"}),
 ]
 WHOLE = "Whole runs"
-FROM_FILE = "the same, auto, none: whole process"  # h5py and PyTorch stand beside it
+FROM_FILE = "the same, auto, none: whole process"  # the row that also has the time of h5py and PyTorch
 ON_GPU, VERIFIED, ON_CPU = "the same, whole process", "the same, verified by default", "the same, cpu, none"
 PYTHON = "From Python on two cores"
 
 
 def tables(text):
-    """Returns {title: (columns, {first cell: {column: cell}})} of all tables, and {title: line about the machine}."""
+    """Returns {title: rows} of all tables, with each row as {column: cell}, and {title: line about the machine}."""
     found, machines = {}, {}
     for part in re.split(r"(?m)^## ", text)[1:]:
         title, _, body = part.partition("\n")

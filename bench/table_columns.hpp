@@ -33,10 +33,10 @@ std::string steps_head(const Ladder& ladder, const std::vector<Step>& steps);
 std::string steps_row(int n, const std::vector<Step>& steps, const Ladder& ladder,
                       const std::vector<Measurement>& measured, const Roofline& roofline);
 
-/// Return head and row of a table of potentials so small that the time of the call itself shows. The row compares the
-/// time of a call with two others: `empty_call`, the seconds of an empty kernel, and the time at `large_rate`.
-/// `large_rate` is in work per second; 0 if unknown.
+/// Returns column names and rule of a table of potentials so small that the overhead of a call matters.
 std::string potential_calls_head();
+/// Returns the row of one problem. It compares the time of a call with `empty_call`, the seconds of an empty kernel. It
+/// also compares with the time of the same work at `large_rate`, in work per second (0: unknown).
 std::string potential_calls_row(const Ladder& ladder, const Measurement& measured, double large_rate,
                                 double empty_call);
 

@@ -36,10 +36,10 @@ inline constexpr std::int64_t call_batches[] = {1, 10, 100, 1000, 8192, 65536};
 /// are compared with it.
 const std::vector<LadderTable>& potential_sizes();
 
-/// Potentials so small that the time of the call itself shows.
+/// Potentials so small that the overhead of a call matters.
 const std::vector<LadderTable>& small_potential_sizes();
 
-/// Sums so short that the time of the call itself shows, by the vendor's library and by production.
+/// Sums so short that the overhead of a call matters, by the vendor's library and by production.
 const std::vector<LadderTable>& sums_of_sizes();
 
 /// Returns the names of all tables, each once, in the order of the report: the ladders, then "potential_sizes",

@@ -40,7 +40,7 @@ __global__ void __launch_bounds__(threads) unrolled(const float* __restrict__ x,
   sums[slice] = sum;
 }
 
-/// Fills slices with values between 1.5 and 2.5. There the sine is near its best, and the chain converges.
+/// Fills slices with values between 1.5 and 2.5. There the error of the sine is small, and the chain converges.
 struct FillSlices {
   float* x;
   constexpr void operator()(std::int64_t i) const { x[i] = value(i); }

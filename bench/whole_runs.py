@@ -3,8 +3,8 @@
 
     bench/whole_runs.py build/bin [--package build/python/package] | bench/collect.py bench/RESULTS.md
 
-Each file is in the page cache, and each figure is the best of several runs. Each figure stands beside another way to
-process the same bytes:
+Each file is in the page cache, and each figure is the best of several runs. Figures are compared with other ways to process
+the same bytes:
 
 - reading with all threads, or reading and copying to the GPU (smallbatch_bench --file);
 - HDF5's own reading of compressed chunks;
@@ -41,7 +41,7 @@ class Bench:
         self.folder = Path(folder)
         self.repeats = repeats
         self.cores = len(os.sched_getaffinity(0))
-        self.dense_rate = 0  # systems per second, once measured
+        self.dense_rate = 0  # systems per second; 0 until dense() has measured it
         self.torch = importlib.util.find_spec("torch") is not None
         self.problems, self.results = str(self.folder / "p.h5"), str(self.folder / "r.h5")
 
@@ -100,7 +100,7 @@ SYSTEMS = 1 << 20
 
 
 def memory(bench):
-    # This case runs first, because a forked process starts with the memory of its parent.
+    # This case runs first: the peak memory of a child process includes the memory of this process when it forks.
     for batch in (1 << 18, SYSTEMS, *([10 << 20] if bench.large else [])):
         bench.generate("spd", "--batch", batch, "--n", 32)
         size = os.path.getsize(bench.problems)
