@@ -33,7 +33,7 @@ def landscape(x, y):
 
 
 def kriging():
-    """A (PATCHES, 528), the lower triangles row by row, and b (PATCHES, 32)."""
+    """Returns A (PATCHES, 528), the lower triangles row by row, and b (PATCHES, 32)."""
     random = np.random.Generator(np.random.PCG64(2026))
     place = random.random((PATCHES, STATIONS, 2))
     distance = np.sqrt(((place[:, :, None] - place[:, None]) ** 2).sum(-1)) * np.sqrt(3) / LENGTH
@@ -46,14 +46,14 @@ def kriging():
 
 
 def water():
-    """Positions (60, 3) and charges (60)."""
+    """Returns positions (60, 3) and charges (60)."""
     lines = (HERE / "water_cluster.pqr").read_text().splitlines()
     numbers = np.array([line.split()[-5:] for line in lines if line.startswith("ATOM")], dtype="f8")
     return numbers[:, :3], numbers[:, 3]
 
 
 def array():
-    """Samples (32, 64, 16, 2)."""
+    """Returns samples (32, 64, 16, 2): channels, times, antennas, real and imaginary part."""
     channels, times, antennas = 32, 64, 16
     random = np.random.Generator(np.random.PCG64(2027))
 

@@ -40,7 +40,7 @@ def corners():
 
 
 def share_hydrogens(edges):
-    """The donor of every edge, such that each corner donates one or two of its three edges."""
+    """Returns the donor of every edge, such that each corner donates one or two of its three edges."""
 
     def extend(donors):
         if len(donors) == len(edges):
@@ -58,7 +58,7 @@ def share_hydrogens(edges):
 
 
 def hydrogens(oxygen, towards):
-    """Two hydrogens at the model's angle, in the plane of the two directions and symmetric to them."""
+    """Returns two hydrogens at the model's angle, in the plane of the two directions and symmetric to them."""
     first, second = towards
     bisector = unit([a + b for a, b in zip(first, second)])
     across = unit(subtract(first, second))

@@ -188,7 +188,7 @@ class _JaxDevice(_Device):
         return array  # arrays of JAX are always contiguous
 
     def view(self, array: Array) -> _core.View:
-        return _core.View(array.block_until_ready().__dlpack__(stream=1))  # the default stream, by its name in DLPack
+        return _core.View(array.block_until_ready().__dlpack__(stream=1))  # DLPack's name of the default stream
 
 
 Place = Union[_Host, _CupyDevice, _TorchDevice, _JaxDevice]

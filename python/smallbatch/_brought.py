@@ -1,4 +1,4 @@
-"""Objects that callers give as arrays, before anything else is done with them.
+"""Objects that callers give as arrays, and how they become arrays of plain numbers.
 
 Some objects have more than numbers: units, masks, gradients, or a conjugation or negation that is still to be computed.
 These functions apply or refuse such extras, so that the numbers mean what the object says. Only attributes of the
@@ -121,7 +121,7 @@ def _unit_of(array: Any) -> Any:
 
 
 def _in_unit(array: Any, name: str, said: Any, unit: str) -> Any:
-    """Returns numbers in `unit`, from a quantity, or from numbers with a unit as text, as files have them."""
+    """Returns numbers in `unit`. `said` is the unit of `array`: that of a quantity, or a text, as files have it."""
     target, one, worth = _UNITS[unit]
     taken = f"numbers in {unit}" if unit else "numbers without a unit"
     try:

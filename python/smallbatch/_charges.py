@@ -30,12 +30,12 @@ _OF_ENERGIES = {"volt*e": "volt", "eV": "volt", "kT": "kT/e", "kcal/mol": "kcal/
 
 @dataclass(frozen=True)
 class Potentials(Statuses[ArrayT]):
-    """The potential of each problem, its status, and its field if it was asked for.
+    """The potential of each problem, its status, and with ``field=True`` its field.
 
     All three are arrays of the library of the positions, on their device.
 
     ``potential``
-        in the unit asked for: (..., nz, ny, nx) on lattices, with x fastest; (..., M) at points; (..., N) at the
+        in the unit ``unit``: (..., nz, ny, nx) on lattices, with x fastest; (..., M) at points; (..., N) at the
         charges; with offsets (total,), one problem after another
     ``info`` (...), int32
         the status of each problem, which ``ok``, ``describe()`` and ``raise_for_status()`` read:
@@ -48,8 +48,8 @@ class Potentials(Statuses[ArrayT]):
         - -2: a number is beyond 1e15 (float64: 1e150) angstrom or e; every value of the problem is NaN
         - -3: evaluated, but values are beyond the range of the type; they are infinities
     ``field``
-        ``E = -grad V``, in the unit per angstrom, shaped like ``potential`` with a last axis of 3; None if it was not
-        asked for
+        ``E = -grad V``, in the unit per angstrom, shaped like ``potential`` with a last axis of 3; None without
+        ``field=True``
     """
 
     potential: ArrayT
@@ -81,7 +81,7 @@ class PairEnergies(Statuses[ArrayT]):
         - -1, -2: as in :class:`Potentials`; the energies are NaN
         - -3: an energy is beyond the range of float64
     ``per_charge`` (..., N), with offsets (total,), float64
-        half the energies of each charge's pairs; None if it was not asked for
+        half the energies of each charge's pairs; None without ``per_charge=True``
     """
 
     energy: ArrayT

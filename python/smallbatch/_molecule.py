@@ -92,7 +92,7 @@ def bonds(position: np.ndarray, number: np.ndarray) -> np.ndarray:
 def surface(
     position: np.ndarray, number: np.ndarray, most_points: int = 4_000_000, finest: float = 0.35
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Vertices (angstrom), triangles and outward normals of the Gaussian surface sum_i exp(2.3 (1 - d_i^2/r_i^2)) = 1,
+    """Returns vertices (angstrom), triangles and outward normals of the surface sum_i exp(2.3 (1 - d_i^2/r_i^2)) = 1,
     with van der Waals radii r_i (J. F. Blinn, ACM Trans. Graph. 1, 235 (1982); J. A. Grant and B. T. Pickup, J. Phys.
     Chem. 99, 3503 (1995))."""
     try:

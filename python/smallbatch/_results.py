@@ -10,7 +10,7 @@ from ._arrays import numpy_of
 from ._brought import ArrayT
 
 _Result = TypeVar("_Result", bound="Statuses[Any]")
-ABSENT: Any = None  # the value of results that were not asked for
+ABSENT: Any = None  # the value of results that a call did not compute
 
 
 class NumericalFailure(ArithmeticError):

@@ -37,10 +37,10 @@ class _OfSystems(Statuses[ArrayT]):
 
 @dataclass(frozen=True)
 class Solution(_OfSystems[ArrayT]):
-    """The answer of each system, its status, and the numbers about it that were asked for.
+    """The answer of each system, its status, and the results that the argument ``numbers`` names.
 
-    All are arrays of A's library, on A's device. Numbers that were not asked for are None. ``x`` is None if
-    only determinants were asked for.
+    All are arrays of A's library, on A's device. Results that ``numbers`` does not name are None. ``x`` is None in
+    results of :func:`log_determinant`.
 
     ``x``
         the solutions, in the shape of b broadcast to the batch, or the inverses (..., n, n); NaN if a system failed
