@@ -50,7 +50,7 @@ cudaError_t launch(const Plan& plan, cudaStream_t stream) {
     if (copy.count == 0) return cudaSuccess;
     constexpr std::int64_t max_blocks = 1 << 16;
     const bool across = copy.across_matrices();
-    const int matrices = across ? warp_lanes : block_warps;  // for a block at a time
+    const int matrices = across ? warp_lanes : block_warps;  // that a block takes at a time
     const auto blocks = static_cast<unsigned>(std::min(max_blocks, (copy.count + matrices - 1) / matrices));
     const dim3 threads(warp_lanes, block_warps);
     if (across)

@@ -1,5 +1,5 @@
-// The cuda plan. It owns a stream and device memory, copies systems in, launches spd_solver.cuh, and copies results
-// out. A batch that does not fit into the free memory is processed in pieces.
+// The solver of the cuda backend. It owns a stream and device memory, copies systems in, calls the launches of
+// spd_solver.cuh, and copies results out. A batch that does not fit into the free memory is processed in pieces.
 #include <algorithm>
 
 #include "core/device.hpp"
@@ -212,8 +212,8 @@ class CudaSpdSolver final : public SpdSolver {
     if (needed(count) <= capacity_) return count;
     std::size_t free_bytes = 0, total_bytes = 0;
     check(cudaMemGetInfo(&free_bytes, &total_bytes));
-    // memory_ is given back before it grows, so its bytes count as free. A plan takes up to three eighths of the free
-    // memory, because another plan may grow at the same time. A quarter then stays free.
+    // memory_ is freed before it grows, so its bytes count as free. A solver takes up to three eighths of the free
+    // memory, because another solver may grow at the same time. A quarter then stays free.
     const std::size_t usable = std::max(capacity_, (free_bytes + capacity_) / 8 * 3);
     std::int64_t piece = 1, too_many = count + 1;  // at least one system, even if there is no memory for it
     while (too_many - piece > 1) {
@@ -221,7 +221,7 @@ class CudaSpdSolver final : public SpdSolver {
       (needed(middle) <= usable ? piece : too_many) = middle;
     }
     if (const std::size_t wanted = std::max(capacity_, needed(piece)); wanted > capacity_) {
-      capacity_ = 0;  // stays 0 if there is no memory of that size
+      capacity_ = 0;  // stays 0 if reserve() throws
       (void)memory_.reserve<std::byte>(wanted);
       capacity_ = wanted;
     }
@@ -243,7 +243,7 @@ class CudaSpdSolver final : public SpdSolver {
                             static_cast<std::size_t>(count), cudaMemcpyDeviceToHost, stream_.get()));
   }
 
-  /// Hands out arrays in the device's memory, one after the other.
+  /// Returns arrays in the device's memory, one after the other.
   struct Carver {
     std::byte* free;
     std::byte* operator()(std::size_t bytes) {

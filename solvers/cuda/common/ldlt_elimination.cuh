@@ -126,7 +126,7 @@ __device__ __forceinline__ void eliminate(Elimination<T, L, Rhs, Pivots>& e, int
 /// Leaves L in the registers of `a`.
 struct ColumnsInRegisters {};
 
-/// Whether step k is kept apart: every step with (k + 1) divisible by `Apart`; none if `Apart` is 0.
+/// Whether step k runs in apart(): every step with (k + 1) divisible by `Apart`; none if `Apart` is 0.
 template <int Apart, int k>
 inline constexpr bool is_apart = Apart > 0 && (k + 1) % (Apart > 0 ? Apart : 1) == 0;
 

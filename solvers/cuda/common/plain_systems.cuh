@@ -22,7 +22,8 @@ struct PlainLayout : Tile<T, N, Lanes, false> {
   using Base::lanes, Base::piece, Base::pieces_per_row, Base::systems;
   static constexpr bool keyed = (pieces_per_row & (pieces_per_row - 1)) == 0 && N * pieces_per_row >= 8;
   static constexpr int row_pitch = (keyed ? pieces_per_row : pieces_per_row | 1) * piece;
-  // Rows of neighbouring systems that are read together lie in different banks, and so do their columns.
+  // The gaps `apart` and `skew` put rows of neighbouring systems that are read together into different banks, and
+  // likewise their columns.
   static constexpr int apart = lanes == 8 && piece == 4 ? 2 : 4;  // pieces of a system beyond whole lines of 8
   static constexpr int skew = lanes == 4 ? 4 / piece : 0;         // pieces left free after every second system
   static constexpr int system_pieces = keyed ? N * pieces_per_row : (N * row_pitch / piece - apart + 7) / 8 * 8 + apart;

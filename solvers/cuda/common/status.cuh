@@ -59,8 +59,8 @@ __device__ __forceinline__ int first_bad_pivot(int lane, const T (&pivots)[L::ro
   return first == INT32_MAX ? 0 : first;
 }
 
-/// Returns why a system without a usable answer failed. A number in the input that is not finite comes first, then
-/// `first_bad_pivot` (0: none). If neither explains the failure, the status is `otherwise`. The whole warp calls.
+/// Returns the status of a system without a usable answer. If the input has a number that is not finite, the status
+/// says so. Otherwise it is `first_bad_pivot`, or `otherwise` if `first_bad_pivot` is 0. The whole warp calls.
 template <int Lanes, class T>
 __device__ std::int32_t explain_failure(const Arguments<T>& args, std::int64_t system, int first_bad_pivot, int lane,
                                         std::int32_t otherwise = info_result_not_finite) {

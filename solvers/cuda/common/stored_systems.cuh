@@ -202,8 +202,7 @@ constexpr int apart_step(int n, int rows, int lanes) {
 template <class T, class L, class Source>
 __device__ __forceinline__ void copy_rows_apart(int n, int pitch, int step, Source&& source, int first, int end, int to,
                                                 T* memory) {
-  constexpr int P = L::piece, width = L::size / P <= 8 ? 8 : 16, at_once = warp_lanes / width;  // lanes for a row; rows
-                                                                                                // at a time
+  constexpr int P = L::piece, width = L::size / P <= 8 ? 8 : 16, at_once = warp_lanes / width;  // lanes per row; rows
   static_assert(L::size / P <= 16);
   const int thread = fresh(threadIdx.x), column = thread % width * P, row = thread / width;
   if (column >= n) return;

@@ -2,8 +2,8 @@
 // triangles are staged in shared memory on the way in and out. Private to solvers/cuda.
 //
 // Lane l has row G u + l of the lower triangle in the registers a[u][0 .. G (u + 1) - 1]. The elements above the
-// diagonal in the G x G diagonal blocks may have any values, because no result depends on them. (Gauss-Jordan is the
-// exception.)
+// diagonal in the G x G diagonal blocks may have any values, because no result depends on them. Only Gauss-Jordan uses
+// them.
 //
 // In shared memory, rows follow each other without gaps, in pieces of 16 bytes. Eight pieces are a line, which spans
 // all banks. The place of a piece within its line is its number, exclusive-or a key of row and system. Lanes that read

@@ -30,8 +30,8 @@ struct alignas(16) HalvedMemory : InverseMemory<B> {
   double residual[B][warp_lanes];               // the lane's part of each row's sum of |X A - I|
 };
 
-/// Keeps the compiler from moving later loads before this point, and from keeping more loaded numbers than there are
-/// registers. The whole warp calls.
+/// Keeps the compiler from moving later loads before this point. Otherwise the compiler would keep more loaded numbers
+/// than there are registers. The whole warp calls.
 __device__ __forceinline__ void no_loads_ahead() { __syncwarp(); }
 
 constexpr int tile_index(int i, int j) { return i * (i + 1) / 2 + j; }
@@ -172,7 +172,8 @@ __device__ __forceinline__ InverseNorms larger(const InverseNorms& a, const Inve
 /// Returns the lane's part of a row's sum of |a|.
 __device__ __forceinline__ double magnitude(const Fragment& a) { return abs(a.value[0]) + abs(a.value[1]); }
 
-/// Rows of tiles of A that are in registers at a time. In double precision, each number is kept as two halves.
+/// Number of rows of tiles of A that are in registers at a time. In double precision, each number is kept as two
+/// halves.
 template <class T, int B, Reading how>
 constexpr int tile_rows_at_once = how != Reading::whole        ? (B <= 2 ? B : 1)
                                   : sizeof(T) == sizeof(float) ? (B <= 4       ? B
@@ -213,8 +214,8 @@ __device__ __forceinline__ double read_row(const Arguments<T>& args, const T* a,
   return sum;
 }
 
-/// Returns the largest sums of the rows that the lane has a part of. The norms are the largest over all lanes. Tile (i,
-/// j) of X is x_tile(i, j). The whole warp calls.
+/// Returns the largest sums of the rows that the lane has a part of. The norms are the largest of these over all lanes
+/// (over_rows()). Tile (i, j) of X is x_tile(i, j). The whole warp calls.
 template <Reading how, int B, class T, class X>
 __device__ __forceinline__ InverseNorms row_norms(const Arguments<T>& args, std::int64_t system, X&& x_tile,
                                                   const Factors& factors) {
@@ -258,8 +259,8 @@ __device__ __forceinline__ InverseNorms row_norms(const Arguments<T>& args, std:
           read_row<how, B>(args, a, tile_rows * (first + t) + row, column, factors.of_a, high[t], low[twice ? t : 0]);
       norms.matrix = max(norms.matrix, sum_of_row(sum));
     }
-    // Two rows of tiles of X at a time, if there are registers for them. Products with two rows take no longer than
-    // with one.
+    // Multiplies two rows of tiles of X at a time, if there are registers for them. Products with two rows take no
+    // longer than with one.
     constexpr int together = how != Reading::whole && B + (twice ? 3 : 0) > 7 ? 1 : 2;
     unrolled<(B + together - 1) / together>([&](auto index) __attribute__((always_inline)) {
       constexpr int i = together * index, I = i + together <= B ? together : 1;

@@ -80,14 +80,14 @@ inline constexpr int resident_warps = B == 3 || B == 4 ? (Whole ? 16 : 12)
                                       : B == 5         ? 12
                                                        : 8;
 
-/// Whether A is read two numbers at a time if possible, because there are registers for it.
+/// Whether A is read two numbers at a time if its alignment permits. This needs enough registers.
 template <class T, int B>
 inline constexpr bool is_read_by_twos = B < 8 || (sizeof(T) == sizeof(float) && registers_suffice());
 
 template <class T, int B, bool Whole>
 __global__ void __launch_bounds__(warp_lanes, resident_warps<B, Whole>) block_sweep_kernel(Arguments<T> args) {
   constexpr bool scaled = sizeof(T) == sizeof(double);  // for floats, the range of double suffices
-  // Shared memory must have room for the halves, and for A before them.
+  // Whether X is judged by row_norms_by_halves(). Shared memory must have room for the halves, and before them for A.
   constexpr bool by_halves = scaled && Whole && B >= 4 && B <= 6;
   __shared__ std::conditional_t<by_halves, HalvedMemory<B>, InverseMemory<B>> memory;
   __shared__ int a_exponent, x_exponent;  // exponents of the factors for A and X; in shared memory, because the

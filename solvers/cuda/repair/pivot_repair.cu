@@ -2,10 +2,11 @@
 // file, because all functions work on the same matrix in the shared memory of a warp.
 //
 // A warp repairs a system after the requested method has stored its answer. It computes in double precision, whatever T
-// is. The matrix lies in shared memory, or in the workspace if it does not fit there (more than 64 rows on compute
-// capability 8.6, 8.9 and 12.0). It is factored with symmetric pivoting. Lane l has every 32nd column from l on. Rows
-// are not moved. The order in which they are eliminated is stored. The stored answer is replaced if a pivot is raised,
-// or if the requested method has failed at a pivot. Otherwise it stays.
+// is. It works on S A S, where S is a diagonal matrix of powers of two that brings the diagonal near 1. The matrix lies
+// in shared memory, or in the workspace if it does not fit there (more than 64 rows on compute capability 8.6, 8.9 and
+// 12.0). It is factored with symmetric pivoting. Lane l has every 32nd column from l on. Rows are not moved. The order
+// in which they are eliminated is stored. The stored answer is replaced if a pivot is raised, or if the requested
+// method has failed at a pivot. Otherwise it stays.
 //
 // Two rows i and j have the elements (i, j) and (j, i). The element of the row that is eliminated later becomes an
 // element of L. The element of the earlier row becomes an element of the inverse, if the inverse is wanted. The
@@ -209,7 +210,7 @@ __device__ int factor_nearby(const Arguments<T>& args, const Repair& repair, std
 #pragma unroll 1
   for (int k = 0; k < n; ++k) {
     const int row = next_row<N>(memory, left, repair.floor, raising);
-    if (row < 0) return n;  // NaN
+    if (row < 0) return n;  // shares are NaN
 #pragma unroll
     for (int u = 0; u < rows; ++u) left[u] &= __ballot_sync(whole_warp, warp_lanes * u + lane != row);
     const double found = memory.s[row * (pitch + 1)], diagonal = memory.diagonal[row];
@@ -388,7 +389,7 @@ __device__ std::int32_t store_inverse(const Arguments<T>& args, std::int64_t sys
   return __any_sync(whole_warp, bad) ? info_result_not_finite : 0;
 }
 
-/// Returns 1 / (||A + diag(e)||_1 ||(A + diag(e))^-1||_1).
+/// Returns 1 / (||A + diag(e)||_1 ||(A + diag(e))^-1||_1), where e has the amounts added to the diagonal of A.
 template <class T, int N>
 __device__ double rcond_of_nearby(const Arguments<T>& args, std::int64_t system, const RepairMemory<N>& memory,
                                   const OwnRows<N>& own) {

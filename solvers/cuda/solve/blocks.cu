@@ -15,10 +15,10 @@
 // - L_IK = V_IK D_K^-1
 // - A_IJ -= V_IK L_JK^T
 //
-// All lanes compute the 4 x 4 corners on the diagonal; their reciprocals are the chain of dependences from one column
-// to the next. If registers suffice, the next corners are computed while the rest of a column is finished. Row 0 of a
-// diagonal block is not needed after the first corner of the block is factored. The first right-hand side is carried
-// along in this row.
+// All lanes compute the 4 x 4 corners on the diagonal; the reciprocals of their pivots form the chain of dependences
+// from one column to the next. If registers suffice, the next corners are computed while the rest of a column is
+// finished. Row 0 of a diagonal block is not needed after the first corner of the block is factored. The first
+// right-hand side is carried along in this row.
 //
 // Dense matrices are copied to shared memory by bulk copies, with rows as they are stored, and then loaded into
 // registers.
@@ -673,7 +673,8 @@ __device__ __forceinline__ double norm_of_inverse(int m, const Blocks<B>& a, con
   return max_of_group<block_size>(norm);
 }
 
-/// Returns the exponent of the power of two that brings a vector near 1. `high_word` belongs to its largest magnitude.
+/// Returns the exponent of the power of two that brings a vector near 1. `high_word` is the high word of its largest
+/// magnitude.
 __device__ __forceinline__ int exponent_towards_one(int high_word) {
   return normalizing_exponent(__hiloint2double(high_word, 0));
 }

@@ -41,7 +41,7 @@ struct KeptFactors {
     constexpr int G = L::lanes;
     unrolled<L::rows>([&](auto index) __attribute__((always_inline)) {
       constexpr int u = index, band = G * u / edge;
-      const int beyond = G > edge ? lane / edge : 0;  // bands
+      const int beyond = G > edge ? lane / edge : 0;  // rows of tiles after row `band`
       T* const row = own + tiles_before(band) * tile + beyond * (edge / 4 * tile * (band + 1)) + lane % edge * 4;
 #pragma unroll
       for (int c = 0; c < L::columns(u); c += P) {
@@ -54,7 +54,7 @@ struct KeptFactors {
     });
   }
 
-  /// Stores each column when factor() has finished it.
+  /// Argument `columns` of factor(): stores each column when it is finished.
   struct Columns {
     T* own;
     /// Stores four columns of a turn, from `first` on, for the rows of this slot and of the slots below.
@@ -62,7 +62,7 @@ struct KeptFactors {
     __device__ __forceinline__ void keep(int lane, int turn, const T (&l)[L::rows][4]) const {
       constexpr int G = L::lanes;
       static_assert(P == 4 && G == 2 * edge);
-      const int beyond = lane / edge;  // bands
+      const int beyond = lane / edge;  // rows of tiles after row `band`
 #pragma unroll
       for (int u = first_slot; u < L::rows; ++u) {
         if (u == first_slot && beyond < turn) continue;

@@ -8,8 +8,8 @@ namespace smallbatch {
 namespace {
 
 /// Largest norms over columns of x and rows of A, for a backward error like that of common/stored_judgement.cuh. For a
-/// solution, `residual` is the largest ||r||_1 / ||x||_1; for an inverse, `residual` and `solution` are the largest of
-/// each norm. `matrix` is ||A||_1.
+/// solution, `residual` is the largest ||r||_1 / ||x||_1. For an inverse, `residual` is the largest ||r||_1 and
+/// `solution` the largest ||x||_1. `matrix` is ||A||_1.
 struct Largest {
   double residual = 0, solution = 0, matrix = 0;
 };

@@ -33,7 +33,7 @@ struct Panels {
     const int panels = rows / panel_columns;
     return panel_columns * panels * (rows + padding) - panel_columns * panel_columns / 2 * panels * (panels - 1);
   }
-  /// Returns the address that element (0, column) would have.
+  /// Returns the address that element (0, j) would have.
   [[nodiscard]] __device__ __forceinline__ T* column(int j) const {
     const int before = j & ~(panel_columns - 1);
     return first + before * (rows + padding) - before * (before - panel_columns) / 2 +
@@ -147,7 +147,7 @@ struct Wide {
 template <class T>
 __device__ void load_triangle(const Wide<T>& w) {
   const int n = w.rows;
-  // Copies go row by row.
+  // Copies row by row, because rows are contiguous in global memory.
 #pragma unroll 2
   for (int i = w.row / warp_lanes; i < n; i += block_warps) {
     const T* const from = w.row_of_a(i);
