@@ -23,8 +23,8 @@ std::vector<CorrelationStep> correlation_steps_by_threads();
 
 /// Steps that call cuBLAS; bench/correlation_peers.cu. There are two steps for float32. The first is a product of
 /// matrices, with all channels in one call. The second is a rank update of Hermitian matrices, with one call per
-/// channel. The step for int8 is a product of real matrices of twice the size. The times leave out the transposition of
-/// its operands and the gathering of its results.
+/// channel. The step for int8 is a product of real matrices of twice the size. The times of all steps leave out the
+/// gathering of results. The time for int8 also leaves out the transposition of operands.
 std::vector<Step> correlation_peers(const std::shared_ptr<const SignalsToCorrelate>& signals);
 
 }  // namespace smallbatch

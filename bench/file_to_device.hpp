@@ -6,8 +6,8 @@
 namespace smallbatch {
 
 struct FileRates {
-  double read = 0;       ///< bytes per second of all threads together, if they only read; they reuse their memory
-  double to_device = 0;  ///< bytes per second, if each thread copies a piece to the GPU while it reads the next
+  double read = 0;       ///< bytes per second that all threads together read, each always into the same memory
+  double to_device = 0;  ///< bytes per second that reach the GPU, if each thread copies a piece while it reads the next
 };
 
 /// Returns the best rates of several passes over the file, with one thread per core. Throws Error.

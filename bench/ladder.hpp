@@ -40,12 +40,12 @@ enum class Bound { read, copy, special_function, none };
 struct Ladder {
   std::string title;             ///< operation and size
   std::string note;              ///< text below the title; may be empty
-  std::string unit;              ///< of `work`: "systems", "pairs"
+  std::string unit;              ///< unit of `work`, for example "systems"
   int exponent = 6;              ///< rates are shown in 10^exponent units a second
   double work = 0;               ///< number of units (see `unit`) per launch
   double min_bytes = 0;          ///< bytes that every step must move through device memory
-  double flops = 0;              ///< by a published convention, for comparison; 0 if there is no convention
-  std::string flops_convention;  ///< "2 n^3 per system"
+  double flops = 0;              ///< floating-point operations per launch, by a published convention; 0: no convention
+  std::string flops_convention;  ///< the convention, for example "2 n^3 per system"
   Bound bound = Bound::read;     ///< copy if a step writes as much as it reads
   bool shows_l2 = false;         ///< whether the check also computes the relative L2 error
   std::vector<Step> steps;
@@ -76,8 +76,8 @@ struct Measurement {
 Measurement measure(const Ladder& ladder, const Step& step, int repeats);
 
 /// Checks a step and times single calls by the host's clock, from the call of `launch` until the stream is done. This
-/// is the time after which a caller has the answer. The number of calls is what fits into 0.1 s, at least 15 and at
-/// most 400.
+/// is the time that a caller waits for the result. The number of calls is what fits into 0.1 s, at least 15 and at most
+/// 400.
 Measurement measure_calls(const Ladder& ladder, const Step& step);
 
 /// Returns the kernels that a launch enqueues. It captures the launch in a graph and does not run it. A kernel that is

@@ -75,8 +75,8 @@ constexpr const char* how_calls_are_timed =
     "to "
     "400 calls after a first one.\n\n";
 
-/// Prints a row with the times of single calls of a ladder's steps. With `is_first`, prints the head of the table
-/// before, with `size` as the name of the first column. Returns false if a step is wrong.
+/// Prints a row with the times of single calls of a ladder's steps. With `is_first`, first prints the head of the
+/// table, with `size` as the name of the first column. Returns false if a step is wrong.
 bool print_calls_of(const Ladder& ladder, const std::string& size, const std::string& beside, bool is_first) {
   bool all_right = true;
   std::vector<std::string> names;

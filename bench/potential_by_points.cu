@@ -61,7 +61,7 @@ class RowOfPoints {
   float sum_[Points] = {};  // registers
 };
 
-/// Sums one batch of charges. All lanes read one charge at a time, from constant memory.
+/// Sums the charges that are in constant memory. All lanes read the same charge at a time.
 template <int Points, Deal deal>
 __global__ void __launch_bounds__(threads)
     from_constant_memory(int count, float spacing, int edge, bool first_charges, float* potential) {

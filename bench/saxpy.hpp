@@ -1,4 +1,4 @@
-// y_i = a x_i + y_i, the example of element-wise functors. One functor works on the device and on the host.
+// y_i = a x_i + y_i, an example of an element-wise functor that works on the device and on the host.
 #pragma once
 
 #include <cstdint>

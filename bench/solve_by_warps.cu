@@ -1,5 +1,5 @@
 // Gauss-Jordan with whole rows in the registers of lanes. No lane waits for another warp. The elimination is that of
-// solve_by_blocks.cu, with the division at the end. The factor of an equation for itself is 0, so no lane branches. A
+// solve_by_blocks.cu, with the division at the end. In step k the factor of equation k is 0, so no lane branches. A
 // block is one warp.
 //
 // A lane owns `Rows` neighbouring rows of a system. So 32 / Rows lanes share a system, and a warp holds `Rows` systems.

@@ -78,7 +78,7 @@ Systems<T>::Systems(int n, int smallest, std::int64_t systems) : Systems({n, 1, 
 
 template <class T>
 Systems<T>::Systems(const SpdShape& s, std::int64_t systems, int smallest)
-    : shape(s), count(systems), distinct_(std::min<std::int64_t>(systems, 1024)) {  // more would take long to make
+    : shape(s), count(systems), distinct_(std::min<std::int64_t>(systems, 1024)) {  // to generate more would take long
   host_a_.resize(static_cast<std::size_t>(distinct_ * shape.matrix_size()));
   host_b_.resize(static_cast<std::size_t>(distinct_ * shape.rhs_size()));
   generate_spd(SpdFamily::random, shape, 100, 1, 0, distinct_, host_a_.data(), host_b_.data());

@@ -27,7 +27,8 @@ std::string sizes_head(const Ladder& first);
 std::string sizes_row(const Ladder& ladder, const Measurement& measured, double first_rate, const Roofline& roofline);
 
 /// Returns column names and rule of a table with a row for each size n. Each step has its rate and, unless it is a
-/// vendor's, the percentage of the roofline. Further columns are the most resources of any kernel, and the worst error.
+/// vendor's, the percentage of the roofline. Further columns have the largest resources of any kernel, and the worst
+/// error.
 std::string steps_head(const Ladder& ladder, const std::vector<Step>& steps);
 /// Returns the row of one size's ladder; `measured` has the order of its steps. Cells of missing steps stay empty.
 std::string steps_row(int n, const std::vector<Step>& steps, const Ladder& ladder,
@@ -41,7 +42,7 @@ std::string potential_calls_row(const Ladder& ladder, const Measurement& measure
                                 double empty_call);
 
 /// Returns column names and rule of a table of single calls. Each step has a column; the last column is the ratio of
-/// the last step's time to that of the step `beside`. The first column is called `size`.
+/// the last step's time to that of the step `beside`. `size` is the name of the first column.
 std::string calls_head(const std::string& size, const std::vector<std::string>& steps, const std::string& beside);
 
 /// Returns one line; `measured` has the order of `steps`.

@@ -75,8 +75,8 @@ std::vector<LadderTable> make_tables() {
   return tables;
 }
 
-/// Returns a table with a row for every size. Rows of multiples of 8 also have other libraries. Each batch has about
-/// one GiB.
+/// Returns a table with a row for every size. Rows for multiples of 8 also have steps of other libraries. Each batch
+/// has about one GiB.
 template <class T>
 SizesTable of_sizes(const std::string& title, std::vector<int> sizes, int nrhs) {
   SizesTable table{title + (sizeof(T) == 4 ? "float32" : "float64"), std::move(sizes), {}, 0};

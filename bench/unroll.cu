@@ -1,10 +1,10 @@
 // One loop, unrolled 1, 2, 4, 8 and 16 times:
-//     s = sum_i c_i,  c_i = eight times c -> c r_i + w_i, from x_i, with r_i = 1/sqrt(x_i) and w_i = sin(x_i)
+//     s = sum_i c_i,  c_i: x_i after eight times c -> c r_i + w_i, with r_i = 1/sqrt(x_i) and w_i = sin(x_i)
 //
 // Thread t walks over its own slice x_{N t} .. x_{N t + N - 1}. The lanes of a warp read different cache lines. The
 // rest of a line is used in the next steps, as long as a cache holds the line. The c_i are independent of each other.
-// Unrolled U times, U loads stand together, then U pairs on the special-function unit. So the thread waits for their
-// latencies once, not U times (tests/bench/unroll_test.py checks this in the machine code).
+// If the loop is unrolled U times, U loads follow each other, then U pairs on the special-function unit. The thread
+// waits for their latencies once, not U times (tests/bench/unroll_test.py checks this in the machine code).
 #include "bench/unroll.hpp"
 
 #include <algorithm>
@@ -62,7 +62,8 @@ class Slices {
     check(cudaMemsetAsync(sums, 0xff, static_cast<std::size_t>(slices) * sizeof(float), stream));
   }
   /// Judges every 97th slice, and checks that every slice has an answer. A root has a relative error of 2^-22, a sine
-  /// an error of 2^-21. The chain multiplies errors by 1/(1 - r), below 5.5. Each addition to the sum adds a rounding.
+  /// an error of 2^-21. The chain multiplies errors by less than 5.5, the largest 1/(1 - r) for a root r. Each addition
+  /// to the sum adds a rounding.
   [[nodiscard]] Judgement judge() const {
     constexpr double of_term = 0x1p-16, of_addition = 0x1p-24;
     std::vector<float> found(static_cast<std::size_t>(slices));
