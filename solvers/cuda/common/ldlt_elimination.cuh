@@ -71,7 +71,7 @@ struct Elimination {
 /// at of `a`. A column that changes moves to c - k + at - shift. Lane (owner + 1) % G has the pivot row of the next
 /// step, in the next slot if `next_slot`.
 ///
-/// The pivot column `from` has row r at place r - k + at. The next pivot column `to` has row r at place r - k + at -
+/// The pivot column `from` has row r at index r - k + at. The next pivot column `to` has row r at index r - k + at -
 /// shift. Rows of the last slot have `width` columns; rows of each slot before have G fewer.
 template <class T, class L, int slot, int at, int shift, int width, bool general, bool Early, class Rhs, class Pivots>
 __device__ __forceinline__ void eliminate(Elimination<T, L, Rhs, Pivots>& e, int owner, bool next_slot, const T* from,

@@ -125,7 +125,7 @@ __device__ __forceinline__ bool choose_systems(const Arguments<T>& args, unsigne
     memory.used = min(L::systems, count - first);
     memory.next = first + L::systems;
   }
-  __syncwarp();  // the systems are known
+  __syncwarp();  // the chosen systems are stored
   return true;
 }
 

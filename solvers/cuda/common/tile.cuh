@@ -6,9 +6,9 @@
 // them.
 //
 // In shared memory, rows follow each other without gaps, in pieces of 16 bytes. Eight pieces are a line, which spans
-// all banks. The place of a piece within its line is its number, exclusive-or a key of row and system. Lanes that read
-// a column, one row each, then meet every bank once. Lanes that read along a row of their systems meet every bank once,
-// too.
+// all banks. The position of a piece in its line is the number of the piece, exclusive-or a key of row and system.
+// Lanes that read a column, one row each, then meet every bank once. Lanes that read along a row of their systems meet
+// every bank once, too.
 #pragma once
 
 #include "solvers/cuda/common/status.cuh"
@@ -328,7 +328,7 @@ __device__ __forceinline__ void store_negative(T* matrix, int group, int lane, c
       *reinterpret_cast<Vector<T, P>*>(first_line + (key ^ L::key(place, p)) * P + L::line(place, p) * 8 * P) = out;
     });
   });
-  __syncwarp();  // the numbers that the rows have written above the diagonal are replaced next
+  __syncwarp();  // the rows are stored; their numbers above the diagonal are replaced next
   T* const first_column = matrix + L::line(0, lane / P) * 8 * P + lane % P;
   const int column_key = L::key(0, lane / P) ^ L::system_key(group);
   unrolled<end_row - first_row>([&](auto index) __attribute__((always_inline)) {

@@ -46,7 +46,7 @@ struct Judgement {
       a_factor = power_of_two<double>(normalizing_exponent(max_of_group<L::lanes>(largest_a)));
       x_factor = power_of_two<double>(normalizing_exponent(max_of_group<L::lanes>(largest_x)));
     }
-    __syncwarp();  // the memory of x is no longer read
+    __syncwarp();  // the memory for x has been read
 #pragma unroll
     for (int u = 0; u < L::rows; ++u) {
       const double value = static_cast<double>(x[u]) * x_factor;

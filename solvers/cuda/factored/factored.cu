@@ -223,7 +223,7 @@ __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps)
     }
     bad_rhs = any_of_group<L::lanes>(bad_rhs);
     bad = any_of_group<L::lanes>(bad);
-    __syncwarp();  // all of x is stored, and it is known which solutions have underflowed
+    __syncwarp();  // all of x and memory.underflows are stored
     if (!is_own(memory)) continue;
     const std::int64_t system = own_system(memory);
     std::int32_t status = args.factors_info[args.a_step == 0 ? 0 : system];

@@ -1,9 +1,9 @@
 // Inverses of up to 8 rows in single precision, one system per lane. The sweep and the judgement need no communication
 // between lanes.
 //
-// Matrices and inverses pass through shared memory in pieces of 16 bytes. The place of a piece is its number
-// exclusive-or the lane's number. Lanes that read the same piece of their systems therefore meet every bank once. The
-// next systems are copied as soon as the current matrices are in registers for the judgement.
+// Matrices and inverses pass through shared memory in pieces of 16 bytes. The position of a piece in shared memory is
+// its number exclusive-or the lane's number. Lanes that read the same piece of their systems therefore meet every bank
+// once. The next systems are copied as soon as the current matrices are in registers for the judgement.
 #include "solvers/cuda/common/tile_judgement.cuh"
 #include "solvers/cuda/inverse/sweep.cuh"
 #include "solvers/cuda/inverse/tile_products.cuh"
@@ -27,7 +27,7 @@ __device__ __forceinline__ int first_place(int system) { return system * (N * N)
 /// Returns the offset of a system's piece p, given the offset of its first piece.
 __device__ __forceinline__ int place(int first, int p) { return (first ^ (p & 7) * P) + (p & 8) * P; }
 
-/// Calls visit(place in shared memory, offset in global memory) for the pieces of the warp's first `systems` systems,
+/// Calls visit(offset in shared memory, offset in global memory) for the pieces of the warp's first `systems` systems,
 /// which are `step` numbers apart.
 template <class Visit>
 __device__ __forceinline__ void visit_pieces(std::int64_t step, int systems, Visit&& visit) {

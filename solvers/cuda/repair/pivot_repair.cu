@@ -100,7 +100,7 @@ __device__ __forceinline__ int take_scaled(const Arguments<T>& args, std::int64_
 #pragma unroll
   for (int u = 0; u < rows; ++u)
     if (const int row = warp_lanes * u + lane; row < n) memory.diagonal[row] = memory.s[row * (pitch + 1)];
-  __syncwarp();  // its diagonal is stored, too
+  __syncwarp();  // the diagonal is stored
   return 0;
 }
 
@@ -277,7 +277,7 @@ __device__ void invert_nearby(int n, RepairMemory<N>& memory, const OwnRows<N>& 
     for (int u = 0; u < rows; ++u)
       if (own.place[u] >= k && own.place[u] < N) memory.s[row * pitch + warp_lanes * u + lane] = 0;
   }
-  __syncwarp();  // the places are clear
+  __syncwarp();  // these elements are 0
 #pragma unroll 1
   for (int c = 0; c < n; ++c) {
     // Column c of Y: L^T y = e_c. Rows that come after the c-th in order are 0.

@@ -175,7 +175,7 @@ inline constexpr int rows_of_lane = (block_size * B + warp_lanes - 1) / warp_lan
 /// The shared memory of a warp.
 template <int B>
 struct BlocksMemory {
-  static constexpr int places = warp_lanes * rows_of_lane<B>;  // places of a vector
+  static constexpr int places = warp_lanes * rows_of_lane<B>;  // numbers that a vector takes
   double diagonal[B][block_size * block_size];  // diagonal blocks of L by rows; undefined above their diagonals
   double inverse[B * block_size];               // 1 / d
   double rhs[places], x[places];
@@ -277,7 +277,7 @@ __device__ __forceinline__ void copy_block_rows(const BlocksArguments<T>& args, 
     if (args.kept_pitch != n) {
       const int bytes = n * static_cast<int>(sizeof(T));
       if (thread == 0) expect_bytes((end - first) * bytes, arrivals);
-      __syncwarp();  // the bytes are expected
+      __syncwarp();  // the bytes are announced
       for (int row = thread; row < end - first; row += warp_lanes)
         start_bulk_copy(to + row * args.kept_pitch, matrix + row * n, bytes, arrivals);
       return;
@@ -577,7 +577,7 @@ __device__ __forceinline__ void substitute_back(int n, const Blocks<B>& a, Block
   }
 }
 
-/// Replaces the factors by U = L^-T. Block (J, I) of U is stored at place (I, J).
+/// Replaces the factors by U = L^-T. Block (J, I) of U is stored as block (I, J).
 template <int B>
 __device__ __forceinline__ void invert_factors(Blocks<B>& a, BlocksMemory<B>& memory) {
   const BlockLane own;

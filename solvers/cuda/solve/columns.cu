@@ -7,9 +7,9 @@
 // Systems that are not plain are marked for the general kernel (solve/general.cu). This is one file, because all steps
 // share the layout of right-hand sides.
 //
-// In shared memory, right-hand sides lie in strips that are 16 bytes wide, with one piece per row. The place of a piece
-// is its row, exclusive-or a key of the strip and a key of the system. Lanes that read their rows, or the same row of
-// all systems, meet every bank once.
+// In shared memory, right-hand sides lie in strips that are 16 bytes wide, with one piece per row. The position of a
+// piece in its strip is its row, exclusive-or a key of the strip and a key of the system. Lanes that read their rows,
+// or the same row of all systems, meet every bank once.
 #include "core/gpu_plans.cuh"
 #include "solvers/cuda/common/ldlt_elimination.cuh"
 #include "solvers/cuda/common/status.cuh"

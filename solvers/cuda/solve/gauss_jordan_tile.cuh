@@ -6,7 +6,7 @@
 //
 // The part that is not eliminated stays symmetric, so its lower triangle suffices for rows below the pivot. A row gets
 // its elements right of the pivot in its own step. This takes n^3/3 multiply-adds. The rows need two thirds of the
-// registers of whole rows. Blocks of G x G on the diagonal are kept whole.
+// registers of whole rows. Blocks of G x G on the diagonal have both triangles.
 //
 // A shuffle passes the pivot from lane to lane. The column goes through shared memory, published before the rest of a
 // step, as in common/ldlt_elimination.cuh. Afterwards x_j is b_j / d_j.
@@ -42,7 +42,7 @@ struct Reduction {
 /// H = Plan::at_once. Column c of the system is column c - k + at of `a`, and moves to c - k + at - shift. Lane (owner
 /// + 1) % G has the pivot row of the next step, in the next slot if `next_slot`.
 ///
-/// The pivot column `from` has row r at place r - k + at. The next pivot column `to` has row r at place r - k + at -
+/// The pivot column `from` has row r at index r - k + at. The next pivot column `to` has row r at index r - k + at -
 /// shift.
 template <class Plan, int slot, int at, int shift, class T, class L, int C>
 __device__ __forceinline__ void reduce(Reduction<T, L, C>& e, int owner, bool next_slot, int turn, const T* from,

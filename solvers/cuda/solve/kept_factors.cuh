@@ -130,7 +130,7 @@ struct KeptFactors {
         now(y[m]);
       }
     }
-    __syncwarp();  // reads L again
+    __syncwarp();  // makes the compiler read L again
     unrolled<(N + slot - 1) / slot>([&](auto index) __attribute__((always_inline)) {
       constexpr int begin = ((N + slot - 1) / slot - 1 - index) * slot, end = begin + slot < N ? begin + slot : N;
       if constexpr (end < N) {

@@ -48,7 +48,7 @@ __device__ __forceinline__ V sum_of_four(const V (&v)[N]) {
   return (of_lane[0] + of_lane[2]) + (of_lane[1] + of_lane[3]);
 }
 
-/// Visits column c of the right-hand sides of the warp's systems: visit(place in shared memory, offset in b or x).
+/// Visits column c of the right-hand sides of the warp's systems: visit(offset in shared memory, offset in b or x).
 template <int N, int Pitch, class Visit>
 __device__ __forceinline__ void visit_column(std::int64_t first, std::int64_t count, std::int64_t step, int nrhs, int c,
                                              Visit&& visit) {

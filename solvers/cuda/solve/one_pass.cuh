@@ -288,7 +288,7 @@ __global__ void __launch_bounds__(warp_lanes, OnePassPlan<T, N, AsStored>::warps
     work.solve_pairs(a, inverse, estimate);
     double error = 0, norm_a = 0;
     if (work.is_judged()) error = work.judge(answer, norm_a);
-    __syncwarp();  // all lanes know which systems are odd
+    __syncwarp();  // memory.odd is complete
     if (work.lane() != 0) continue;
     const std::int64_t system = work.system();
     if (args.to.backward_error != nullptr) args.to.backward_error[system] = static_cast<T>(error);

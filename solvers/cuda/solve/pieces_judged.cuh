@@ -251,7 +251,7 @@ __global__ void __launch_bounds__(warp_lanes, PiecesPlan<T, judged_rows, Asked::
       args.marks[system()] = plain ? Mark::settled : Mark::unsettled;
     }
     if constexpr (Sized) {
-      __syncwarp();  // the memory that the next sizes take has been read
+      __syncwarp();  // the memory for the next sizes has been read
       work.stage_sizes(static_cast<unsigned>(fresh(static_cast<int>(task))) + gridDim.x);
     }
     const T* const last = work.own_rhs();
