@@ -61,7 +61,7 @@ __global__ void __launch_bounds__(n* n / Rows) in_registers(const T* a, const T*
     if (column == k)
 #pragma unroll
       for (int u = 0; u < Rows; ++u) of_column[first + u] = local[u];
-    __syncthreads();  // row and column k are stored; step k-1 no longer reads the place of k+1
+    __syncthreads();  // row and column k are stored; those of step k-1 have been read
     const T inverse = 1 / row[k], pivot = row[column];
 #pragma unroll
     for (int u = 0; u < Rows; ++u)
