@@ -1,4 +1,4 @@
-"""Checks the style of comments, docstrings and documents (CONTRIBUTING.md), as far as a program can.
+"""Checks the style of comments, docstrings, messages and documents (CONTRIBUTING.md), as far as a program can.
 
 This command prints sentences that open with a forbidden word, and sentences of more than 25 words:
 
@@ -72,6 +72,15 @@ def c_comments(text):
             yield line + i, column, re.sub(r"^\s*(//[/!]?|/\*+|\*(?!/))|\*+/$", "", part)
 
 
+def c_messages(text):
+    """Yields (line, text) of string literals with at least five words. Literals that follow each other are one."""
+    without_comments = C_TOKEN.sub(lambda m: re.sub(r"[^\n]", "", m.group()) if m.group().startswith("/") else m.group(), text)
+    for match in re.finditer(r'(?:"(?:\\.|[^"\\\n])*"\s*)+', without_comments):
+        message = "".join(re.findall(r'"((?:\\.|[^"\\\n])*)"', match.group())).replace("\\n", "\n")
+        if len(WORD.findall(message)) >= 5:
+            yield without_comments.count("\n", 0, match.start()) + 1, message
+
+
 def hash_comments(text, mark="#"):
     for number, line in enumerate(text.split("\n"), 1):
         match = re.match(r"^([^\"'%s]*)%s+!?[<>]?(?!!)(.*)$" % (mark, mark), line)
@@ -93,6 +102,16 @@ def docstrings(text):
                                if not line.startswith("    ")])
 
 
+def python_messages(text):
+    """Yields (line, text) of strings with at least five words in one line. Longer strings are code, such as HTML."""
+    tree = ast.parse(text)
+    documentation = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        is_text = isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documentation
+        if is_text and "\n" not in node.value and len(WORD.findall(node.value)) >= 5:
+            yield node.lineno, node.value
+
+
 def markdown(text):
     lines, in_code = [], False
     for number, line in enumerate(text.split("\n"), 1):
@@ -110,9 +129,12 @@ def markdown(text):
 def paragraphs(path):
     text = path.read_text(errors="replace")
     if path.suffix in C_LIKE:
-        return list(blocks(c_comments(text)))
+        messages = [] if "tests" in path.parts else c_messages(text)
+        return list(blocks(c_comments(text))) + [part for line, message in messages
+                                                 for part in joined([(line, words) for words in message.split("\n")])]
     if path.suffix in {".py", ".pyi"}:
-        return list(blocks(python_comments(text))) + list(docstrings(text))
+        messages = [] if "tests" in path.parts else python_messages(text)
+        return list(blocks(python_comments(text))) + list(docstrings(text)) + list(messages)
     if path.suffix == ".md":
         return list(markdown(text))
     if path.suffix == ".f90":

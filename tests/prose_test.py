@@ -1,4 +1,4 @@
-"""Comments, docstrings and documents keep the style of CONTRIBUTING.md, as far as tests/prose.py can see it."""
+"""Comments, docstrings, messages and documents keep the style of CONTRIBUTING.md, as far as tests/prose.py can see it."""
 
 import pytest
 
@@ -16,7 +16,7 @@ def test_sentences_are_plain(path):
 
 @pytest.mark.parametrize("name, text", [
     ("a.cpp", "// {}\nint x;\n"), ("a.hpp", "int x;  ///< {}\n"), ("a.cu", "/* {} */\n"), ("a.py", '"""{}"""\n'), ("b.py", "x = 1  # {}\n"),
-    ("a.md", "- {}\n"), ("b.md", "| a cell | {} |\n"), ("a.f90", "! {}\n"), ("CMakeLists.txt", "# {}\n")])
+    ("b.cpp", 'throw Error("{}");\n'), ("c.py", 'print("{}")\n'), ("a.md", "- {}\n"), ("b.md", "| a cell | {} |\n"), ("a.f90", "! {}\n"), ("CMakeLists.txt", "# {}\n")])
 @pytest.mark.parametrize("fault", ["Of the groups that a file has.", "It is so. What a file has is a group.",
                                    " ".join(["word"] * (prose.MOST_WORDS + 1)) + "."])
 def test_a_fault_is_found(tmp_path, name, text, fault):

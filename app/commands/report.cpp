@@ -37,8 +37,8 @@ namespace {
 [[noreturn]] void fail_without_python(const std::string& why) {
   throw Error(
       ErrorKind::usage, "no page can be made", why,
-      "Pages are made by the Python package: install it, in a clone of smallbatch, with pip install '.[report]', "
-      "and let its python3 be the first on the PATH.");
+      "Pages are made by the Python package. Install it, in a clone of smallbatch, with pip install '.[report]'. Its "
+      "python3 must be the first on the PATH.");
 }
 
 /// Returns the last line of Python's stderr.

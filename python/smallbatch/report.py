@@ -92,9 +92,8 @@ def _section(page_: Page, one: Group, look: Look, number: int) -> Html:
     if criterion:
         words = tag(
             "p",
-            "The referee is an independent implementation by Eigen. An answer is right if it differs from the "
-            "referee's by no more "
-            "than rounding errors can explain: its error is at most 1, as a fraction of that bound.",
+            "The referee is an independent implementation by Eigen. An answer is right if rounding errors explain its "
+            "difference from the referee's answer. Its error is a fraction of the bound of that difference, so at most 1.",
         )
         parts.append(tag("details", tag("summary", "What is right?"), words, tag("p", criterion, class_="note")))
     if one.kind == "potential":
