@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, NamedTuple
 
 import matplotlib
@@ -11,7 +12,7 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
 from ._molecule import interpolated, molecule, surface
-from ._result_file import File, Group, Refused
+from ._result_file import File, Group, Refused, shown
 from ._style import SIGNED, STYLE, colour_bar, new_figure, nice, opened, plain, range_of, typeset
 
 _MOST_POINTS = 1 << 27  # most points of a lattice that is read as a whole
@@ -27,18 +28,23 @@ def surface_map(
 ) -> Figure:
     """Draws the molecule's surface from the front and from behind, coloured by the potential.
 
-    ``problems`` is the problem file, which has the atoms.
+    ``problems`` is the problem file, which has the atoms. By default it is the file that the results name.
 
     Examples
     --------
     >>> figure = surface_map("results.h5", problems="data/demo.h5", value_range="1 V")
     >>> figure.savefig("surface.png")
     """
-    if problems is None:
-        raise Refused(
-            "no surface can be drawn", "atoms are in the problem file, and none was named", "Give it: --problems.", 2
-        )
     with opened(results) as file, matplotlib.rc_context(STYLE):
+        if problems is None:
+            problems = file.text(file.h5.get("provenance", file.h5), "problems")
+            if not os.path.isfile(problems):
+                raise Refused(
+                    "no surface can be drawn",
+                    f"atoms are in the problem file, and {shown(problems) or 'its name'} is not there",
+                    "Name it: --problems.",
+                    2,
+                )
         one = file.choose(set, "potential")
         index = file.problem(one, problem)
         mesh = potential_on_surface(file, one, index, problems, value_range)

@@ -208,7 +208,7 @@ def test_shares_take_their_own_atoms(smallbatch, tmp_path):
     assert seen == [(np.abs(place[a:b, 2] - 2) < 1.5).sum() for a, b in zip(edges, edges[1:])]
 
 
-def test_the_surface_of_an_ion_is_a_sphere_of_its_potential(smallbatch, tmp_path):
+def test_the_surface_of_an_ion_is_a_sphere_of_its_potential(smallbatch, tmp_path, monkeypatch):
     surfaces = pytest.importorskip("smallbatch._surfaces")
     pytest.importorskip("skimage")
     center = np.array([0.3, -0.2, 0.1])
@@ -234,7 +234,8 @@ def test_the_surface_of_an_ion_is_a_sphere_of_its_potential(smallbatch, tmp_path
         return_counts=True,
     )
     assert (times == 2).all() and len(mesh.vertices) - len(edges) + len(mesh.triangles) == 2  # closed, like a sphere
-    figure = plot.surface_map(results, problems=tmp_path / "p.h5", value_range="10 volt")
+    monkeypatch.chdir(tmp_path)
+    figure = plot.surface_map(results, value_range="10 volt")  # the results name the problem file
     assert {"V on the surface (V)", "10 Å"} <= set(texts(figure))
     assert all(len(drawn(figure, f"surface-{side}")[0].get_paths()) > 0.45 * len(mesh.triangles) for side in (0, 1))
 
@@ -413,6 +414,7 @@ def test_what_is_asked_for_wrongly_is_refused(tmp_path, one_charge, monkeypatch,
         file["x"] = 1
     (tmp_path / "there.png").write_bytes(b"")
     (tmp_path / "cut.h5").write_bytes(one_charge.read_bytes()[:20000])
+    (tmp_path / "p.h5").rename(tmp_path / "q.h5")
     for words, code, told in (
         (["r.h5", "-o", "m.gif"], 2, "none of .png"),
         (["r.h5", "-o", "there.png"], 7, "--overwrite"),
@@ -424,8 +426,8 @@ def test_what_is_asked_for_wrongly_is_refused(tmp_path, one_charge, monkeypatch,
         (["r.h5", "-o", "m.png", "--range", "-5"], 2, "number above 0"),
         (["r.h5", "-o", "m.png", "--set", "x"], 2, "potential/ion"),
         (["r.h5", "-o", "m.png", "--problem", "1"], 2, "there are 1"),
-        (["p.h5", "-o", "m.png"], 3, "run them first"),
-        (["r.h5", "-o", "m.png", "--kind", "surface"], 2, "--problems"),
+        (["q.h5", "-o", "m.png"], 3, "run them first"),
+        (["r.h5", "-o", "m.png", "--kind", "surface"], 2, "p.h5 is not there). Name it: --problems"),
         (["r.h5", "-o", "no/m.png"], 7, "cannot be written"),
     ):
         assert plot.main(words) == code
