@@ -34,8 +34,8 @@ class Correlator {
   /// Correlates a batch. Without channels or without times, it only sets the info of the channels.
   ///
   /// Throws Error (bad_input) if the inputs are not within 1 to max_inputs, if `integrate` is below 1, or if an
-  /// integration has 2^31 samples or more. Throws as well if the type of the sums is neither sum_type() of the batch
-  /// nor complex_int64 in place of complex_int32.
+  /// integration has 2^31 samples or more. Throws as well if the type of the sums is not sum_type() of the batch. If
+  /// sum_type() is complex_int32, complex_int64 is also accepted.
   virtual void correlate(const SignalBatch& signal, const VisibilityBatch& sums) = 0;
 
   /// Names what runs, for provenance: "cuda:0 correlation", "cpu correlation avx2", "reference eigen".

@@ -4,8 +4,8 @@
 //     U = f sum_{i < j} q_i q_j g(|s_i - s_j|)                    of all charges, if they have no groups.
 //
 // The header physics/potential.hpp defines f, g, softening, cut-off and screening. U is in the unit of V times e. With
-// widths, both charges of a pair are Gaussian: g is that of w^2 = w_i^2 + w_j^2. The energy of a charge is half the sum
-// of its pairs' energies. The energies of a problem's charges therefore add up to U.
+// widths, both charges of a pair are Gaussian, and g has w^2 = w_i^2 + w_j^2. The energy of a charge is half the sum of
+// its pairs' energies. The energies of a problem's charges therefore add up to U.
 //
 // Single precision. Coordinates are first shifted to the problem's first charge in double precision. Terms are in
 // single precision or better. A few terms are added in single precision, and everything else in double precision. Pairs
@@ -17,9 +17,9 @@
 //
 // over the same pairs. Double precision has 2^-50 and 2^-51 instead. The bound of a charge's energy is half of this sum
 // over the charge's pairs. Softening, screening, widths and a cut-off change the bound as they change V's bound in
-// potential.hpp, over the pairs with r_ij < 1.01 c. Where V's bound adds an amount for each charge, this bound adds for
-// each pair the amount times |q_i|. (Without groups, it adds the amount times the mean of |q_i| and |q_j|.) The
-// exceptions and conditions of the bounds in potential.hpp hold here too.
+// potential.hpp. With a cut-off, the sum runs over the pairs with r_ij < 1.01 c. Where V's bound adds an amount for
+// each charge, this bound adds for each pair the amount times |q_i|. (Without groups, it adds the amount times the mean
+// of |q_i| and |q_j|.) The exceptions and conditions of the bounds in potential.hpp hold here too.
 //
 // Without a softening, a pair of points nearer than singular_distance_of_points is singular. Its energy is an infinity
 // of the sign of f q_i q_j, or the pair is left out, as `singular` says. With infinities of both signs the energy is a

@@ -93,7 +93,7 @@ constexpr InteractionKind interaction_kind(const ChargeBatch& charges, const Pot
 /// infinity of its sign (info_values_out_of_range). On the GPU, fields in double precision need every rho_i below 1e100
 /// angstrom.
 ///
-/// A field with a cut-off is, with w = max(0, 1 - r^2/c^2),
+/// With a cut-off and w = max(0, 1 - r^2/c^2), the field is
 ///
 ///     E(p) = f sum_i q_i (p - s_i) (w^2 / rho^3 + 4 w / (rho c^2)).
 ///

@@ -9,12 +9,13 @@
 
 namespace smallbatch {
 
-/// Options of a pair energy as those of a potential.
+/// Converts the options of a pair energy to those of a potential.
 constexpr PotentialOptions potential_options(const PairEnergyOptions& options) {
   return {options.singular, options.unit_factor, options.softening, options.cutoff, options.screening_length};
 }
 
-/// Options of a potential as those of a pair energy. Pairs of an interaction energy are in double precision.
+/// Converts the options of a potential to those of a pair energy. Pairs of an interaction energy are in double
+/// precision.
 constexpr PairEnergyOptions interaction_energy_options(const PotentialOptions& options) {
   return {options.singular,  ScalarType::float64, options.unit_factor,
           options.softening, options.cutoff,      options.screening_length};
@@ -35,8 +36,8 @@ constexpr double largest_input_of(ScalarType precision) {
 /// Factor of the charges in a sum in double precision. It is 1 if the strongest charge is at most 2^100 e. With this
 /// factor, the sum of 2^60 products of charges divided by a length of 2^-511 does not overflow.
 constexpr double pair_charge_scale(double strongest) { return strongest > 0x1p100 ? 0x1p-400 : 1; }
-/// Returns `sum`, a sum of products of scaled charges, without the scale and times `factor`. A step overflows only if
-/// the result does.
+/// Removes the scale from `sum`, a sum of products of scaled charges, and multiplies it by `factor`. A step overflows
+/// only if the result does.
 constexpr double unscaled_energy(double sum, double factor, double scale) {
   if (scale == 1) return factor * sum;
   const double unit = 1 / scale / scale;

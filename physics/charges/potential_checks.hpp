@@ -1,4 +1,4 @@
-// Checks of a call of Potential::evaluate, the same for all three implementations.
+// Checks the arguments of Potential::evaluate, in the same way for all three implementations.
 #pragma once
 
 #include "physics/potential.hpp"

@@ -107,7 +107,7 @@ enum class Beyond { no, perhaps, yes };
 /// - An infinity is right if the policy makes one. It is also right if the referee's number, within its bound, leaves
 ///   the range of the type with that sign.
 ///
-/// `beyond` is raised to the result for this target's values, if that is larger.
+/// Raises `beyond` to the answer for this target's values (no < perhaps < yes).
 template <class T>
 double potential_error_over_bound(const PotentialBlock<T>& block, std::int64_t target, bool answered,
                                   const ReferencePotential& reference, Beyond& beyond);

@@ -3,9 +3,9 @@
 // --expt-relaxed-constexpr.
 //
 // In double precision a charge may be 1e150 e, and a softening may be as short as 2^-511 angstrom. Then q/rho^2 would
-// overflow and sums of such terms would be NaN. V and E must instead be finite, or infinities of their sign. In such
-// cases charges are summed in units of 2^540 e, so that no sum of 2^20 terms overflows. Terms that underflow are below
-// 2^-482 e/angstrom or e/angstrom^2.
+// overflow and sums of such terms would be NaN. V and E must instead be finite, or infinities of the right sign. In
+// such cases charges are summed in units of 2^540 e, so that no sum of 2^20 terms overflows. Terms that underflow are
+// below 2^-482 e/angstrom or e/angstrom^2.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace smallbatch {
 
-/// Reciprocal of the large unit of charges, 1/e.
+/// Reciprocal of the large unit of charges, in 1/e.
 inline constexpr double per_large_unit = 0x1p-540;
 
 /// Returns the least rho: the softening, or without a softening the least distance between a target and a charge that
@@ -25,12 +25,12 @@ constexpr double least_distance(const PotentialOptions& options, double singular
   return options.softening > 0 ? options.softening : singular_distance;
 }
 
-/// Returns the power of two that multiplies charges in sums in double precision, so that these do not overflow. `most`
-/// is at least the sum of |q|.
+/// Returns a power of two. If charges are multiplied by it, their sums in double precision do not overflow. `most` is
+/// at least the sum of |q|.
 constexpr double charge_scale(double most, double least_distance) {
   return most / least_distance / least_distance < 0x1p1000 ? 1 : per_large_unit;
 }
-/// Returns `sum`, a sum over scaled charges, in the unit of V, E or the energy.
+/// Converts `sum`, a sum over scaled charges, to the unit of V, E or the energy.
 constexpr double unscaled(double sum, double unit_factor, double scale) {
   const double scaled = unit_factor * sum, magnitude = scaled < 0 ? -scaled : scaled;
   return magnitude < 0x1p-1000 ? unit_factor * (sum / scale)
@@ -68,8 +68,8 @@ struct LargestValues {
   }
 };
 
-/// Whether some value could leave the range of T, for any `count` charges at any positions. The result is rarely true.
-/// If it is, the caller must examine each charge.
+/// Whether `count` charges could produce a value beyond the range of T. Their actual positions and strengths are not
+/// examined. The result is rarely true. If it is, the caller must examine each charge.
 template <class T>
 constexpr bool may_leave_range(const PotentialOptions& options, bool with_field, std::int64_t count,
                                double singular_distance) {

@@ -1,4 +1,4 @@
-// Checks of a call of Correlator::correlate, the same for all three implementations.
+// Checks the arguments of Correlator::correlate, in the same way for all three implementations.
 #pragma once
 
 #include "physics/correlation.hpp"
@@ -9,8 +9,8 @@ namespace smallbatch {
 /// Throws Error (bad_input) for
 /// - negative counts;
 /// - inputs outside 1 to max_inputs;
-/// - an integrate below 1, or an integration with more samples than a weight can count;
-/// - a type of sums that is neither sum_type() of the batch nor complex_int64 in place of complex_int32.
+/// - `integrate` below 1, or an integration with more samples than a weight can count;
+/// - sums of a type other than sum_type() of the batch. If sum_type() is complex_int32, complex_int64 is also accepted.
 void check_correlation_call(const SignalBatch& signal, const VisibilityBatch& sums);
 
 }  // namespace smallbatch

@@ -63,8 +63,8 @@ class CorrelationReferee {
 /// Whether any stored visibility with a weight above 0 is a NaN or an infinity.
 [[nodiscard]] bool are_beyond_range(const StoredVisibilities& stored, std::int64_t inputs);
 
-/// Returns the info of a channel. An argument is true if has_bad_sample() or are_beyond_range() is true for at least
-/// one of its integrations.
+/// Returns the info of a channel. `bad_sample` says whether has_bad_sample() is true for any of its integrations.
+/// `beyond_range` says the same of are_beyond_range().
 [[nodiscard]] std::int32_t correlation_info(bool bad_sample, bool beyond_range);
 
 /// Returns a sentence with numbers that says when visibilities are right.

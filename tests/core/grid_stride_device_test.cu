@@ -11,7 +11,7 @@
 namespace smallbatch {
 namespace {
 
-/// Records which index was visited how often, and the result of its arithmetic.
+/// Records how often each index is visited, and the result of its arithmetic.
 struct Walk {
   const float* x;
   float* y;

@@ -10,7 +10,7 @@ namespace smallbatch {
 namespace {
 constexpr int bits_per_axis = 16;
 
-/// Returns a number in which bit k of `index` is bit 3 k.
+/// Moves bit k of `index` to bit 3 k.
 std::uint64_t spread(std::uint64_t index) {
   std::uint64_t spread_out = 0;
   for (int bit = 0; bit < bits_per_axis; ++bit) spread_out |= (index >> bit & 1) << 3 * bit;

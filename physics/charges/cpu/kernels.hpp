@@ -29,7 +29,7 @@ struct ListedSums {
   std::int64_t count = 0;
 };
 
-/// Charges for sums in single precision, relative to the problem's origin.
+/// Charges for sums in single precision. Coordinates are relative to the problem's origin.
 struct SingleCharges {
   std::int64_t count = 0;
   const float *x = nullptr, *y = nullptr, *z = nullptr, *q = nullptr;
@@ -45,7 +45,7 @@ struct SingleTargets {
   /// If a target is a charge, the index of this charge, which the sum at the target leaves out; otherwise -1. If
   /// SingleCharges::near_squared is null, all are -1.
   alignas(64) std::int32_t own[targets_per_call];
-  std::int64_t first_own = 0, last_own = -1;   ///< smallest and largest index in `own`, without -1
+  std::int64_t first_own = 0, last_own = -1;   ///< smallest and largest index in `own`, apart from -1
   alignas(64) float spread[targets_per_call];  ///< twice the squared widths, if targets are Gaussian
 };
 /// Results of a call in single precision.
@@ -55,8 +55,8 @@ struct SingleSums {
   alignas(64) std::int32_t near[targets_per_call];  ///< not 0: a charge is so near that these sums are invalid
 };
 
-/// Charges for sums in double precision. Coordinates relative to the problem's origin are unevaluated sums x + x_low,
-/// and exact.
+/// Charges for sums in double precision. Coordinates are relative to the problem's origin and are unevaluated, exact
+/// sums such as x + x_low.
 struct DoubleCharges {
   std::int64_t count = 0;
   const double *x = nullptr, *y = nullptr, *z = nullptr, *x_low = nullptr, *y_low = nullptr, *z_low = nullptr;
@@ -85,8 +85,8 @@ struct DoubleSums {
 /// mean nothing.
 struct DirectSumKernels {
   const char* name;  ///< "avx2"
-  /// Sums with terms and partial sums (partial_sums.hpp) in single precision, and totals in double precision. A charge
-  /// on or very near a target makes that target's total invalid.
+  /// Terms and partial sums (partial_sums.hpp) are in single precision, totals in double precision. A charge on or very
+  /// near a target makes that target's total invalid.
   void (*sum_single)(const SingleCharges& charges, const ListedSums& listed, const SingleTargets& targets,
                      const Interaction& interaction, SingleSums& sums);
   /// Sums in double precision, with compensated totals. A charge nearer than singular_distance lies on the target.

@@ -42,8 +42,8 @@ struct Constants {
     softening2 = static_cast<T>(interaction.softening * interaction.softening);
     inverse_cutoff2 = static_cast<T>(c2 > 0 ? 1 / c2 : 0);
     const double per_length = interaction.screening_length > 0 ? 1 / interaction.screening_length : 0;
-    // The limit keeps 1/l within float. Sums in float are used only for distances above 2^-60, where exp(-rho/l) is 0
-    // with the limit and without it.
+    // The limit keeps 1/l within the range of float. Sums in float are used only for distances above 2^-60, where
+    // exp(-rho/l) is 0 with or without the limit.
     per_screening_length = static_cast<T>(sizeof(T) == 4 && per_length > 0x1p70 ? 0x1p70 : per_length);
   }
 };
@@ -53,7 +53,8 @@ template <bool field>
 inline constexpr int values_of = field ? 4 : 1;
 
 /// Adds the contribution of a charge to `sums`. The vector (dx, dy, dz) is target - charge. The charge q is one number
-/// for all lanes, or one for each. For Gaussian charges, `spread` is 2 w^2 with w^2 summed over charge and target.
+/// for all lanes, or one number for each lane. For Gaussian charges, `spread` is 2 w^2 of the charge plus 2 w^2 of the
+/// target.
 template <class Lanes, InteractionKind kind, bool field, bool truncated, class Charge, class Vector, class T>
 [[gnu::always_inline]] inline void add_term(Vector (&sums)[values_of<field>], Charge q, Vector dx, Vector dy, Vector dz,
                                             Vector r2, Vector rho2, Vector spread, const Constants<T>& constants) {

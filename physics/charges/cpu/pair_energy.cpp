@@ -79,9 +79,9 @@ struct Sides {
   Gathered columns;  ///< group 2; empty without groups
 };
 
-/// Gathers the charges of all problems. With groups, each side begins with a copy of the problem's first charge, with
-/// charge 0. The first target is the origin of coordinates. So coordinates are relative to the problem's first charge,
-/// whichever side holds the targets.
+/// Gathers the charges of all problems. With groups, each side begins with an extra charge of 0 at the position of the
+/// problem's first charge. The first target is the origin of coordinates, so this position is the origin, whichever
+/// side holds the targets.
 Sides gather(const ChargeBatch& charges, const std::vector<Inspected>& inspected) {
   Sides sides;
   for (std::int64_t p = 0; p < charges.count; ++p) {
@@ -107,8 +107,9 @@ struct Shared {
   std::int64_t above = 0, below = 0;
 };
 
-/// Counts for each row of a problem the columns at its position. If `own`, rows and columns are the same charges, and a
-/// row does not count itself. Columns are sorted by x, so each row is compared only with columns of nearly the same x.
+/// For each row of a problem, counts the columns at the row's position. If `own`, rows and columns are the same
+/// charges, and a row does not count itself. Columns are sorted by x, so each row is compared only with columns of
+/// nearly the same x.
 std::vector<Shared> shared_places(const Gathered& rows, const Gathered& columns, std::int64_t problem, bool own) {
   const auto p = static_cast<std::size_t>(problem);
   std::vector<std::pair<double, std::int64_t>> by_x;

@@ -63,7 +63,7 @@ struct Values {
 };
 
 Interaction interaction_of(InteractionKind kind, const PotentialOptions& options, bool field) {
-  // 2^-500 replaces a smaller cut-off, because the square of that could underflow.
+  // A cut-off below 2^-500 counts as 2^-500, because its square could underflow.
   return {options.softening, options.cutoff > 0 ? std::max(options.cutoff, 0x1p-500) : 0, field, kind,
           options.screening_length};
 }

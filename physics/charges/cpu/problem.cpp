@@ -132,7 +132,7 @@ CpuProblem prepare_cpu_problem(const ChargeBatch& charges, std::int64_t p, const
   constexpr bool is_single = sizeof(T) == 4;
   const double singular_distance = targets.singular_distance(options);
   const bool truncated = options.cutoff > 0;
-  double strongest = 0, nearest_length = singular_distance;  // the least r or width
+  double strongest = 0, nearest_length = singular_distance;  // lower limit of every r and width
   for (std::int64_t i = 0; i < count; ++i) {
     strongest = std::max(strongest, std::abs(charge[i]));
     if (width != nullptr && width[i] >= least_width) nearest_length = std::min(nearest_length, width[i]);

@@ -52,17 +52,17 @@ class CpuTargets {
 
 /// Charges and status of one problem, prepared for sums.
 struct CpuProblem {
-  std::int32_t info = 0;                  ///< status; at points and charges that of the input alone, 0 or negative
-  bool all_in_double = false;             ///< single precision cannot hold this problem's terms
-  double scale = 1;                       ///< factor of the charges in `exact`, a power of two (charge_scale)
-  AlignedVector<float> single[5];         ///< x, y, z, q, spreads of Gaussian charges; single precision only
-  std::vector<float> near_squared;        ///< SingleCharges::near_squared; empty for lattices
-  AlignedVector<double> exact[8];         ///< x, y, z, their low parts, q, spreads; empty if not needed
+  std::int32_t info = 0;            ///< status; at points and charges, only the faults of the input (0 or negative)
+  bool all_in_double = false;       ///< single precision cannot hold this problem's terms
+  double scale = 1;                 ///< factor of the charges in `exact`, a power of two (charge_scale)
+  AlignedVector<float> single[5];   ///< x, y, z, q, spreads of Gaussian charges; single precision only
+  std::vector<float> near_squared;  ///< SingleCharges::near_squared; empty for lattices
+  AlignedVector<double> exact[8];   ///< x, y, z, their low parts, q, spreads; empty if not needed
   std::vector<std::int64_t> near_points;  ///< indices of lattice points near a charge, ascending; single precision only
   std::vector<std::int64_t> order;        ///< order of points or charges as targets, with a cut-off; else empty
   std::vector<std::int32_t> own;  ///< for each target that is a charge: its index in `exact`, or -1 if it is zero
   CutoffGroups groups;            ///< only with a cut-off
-  double reach = 0;               ///< charges farther than this from a target add exactly 0, with any rounding
+  double reach = 0;  ///< charges farther than this from a target add exactly 0, however numbers are rounded
 
   [[nodiscard]] SingleCharges single_charges() const {
     return {static_cast<std::int64_t>(single[3].size()),

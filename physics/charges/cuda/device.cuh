@@ -67,7 +67,7 @@ template <class T>
 struct Truncation {
   T softening2;   ///< eps^2
   T one;          ///< 1 + eps^2 per_cutoff2, so that w = one - rho^2 per_cutoff2
-  T per_cutoff2;  ///< 1/c^2, slightly too large: w must not be above 0 at the cut-off with any rounding
+  T per_cutoff2;  ///< 1/c^2, slightly too large, so that no rounding makes w positive at the cut-off
 
   /// Returns w for rho^2.
   [[nodiscard]] __device__ __forceinline__ T window(T rho2) const { return saturate(fma(-rho2, per_cutoff2, one)); }

@@ -61,8 +61,7 @@ struct CarefulSums : TargetSums {
     const double per_rho = rsqrt(fma(options.softening, options.softening, r2));
     double w = 1, per_cutoff2 = 0;
     if (options.cutoff > 0) {
-      const double cutoff =
-          fmax(options.cutoff, 0x1p-500);  // replaces every cut-off with a square that would underflow
+      const double cutoff = fmax(options.cutoff, 0x1p-500);  // so that the square does not underflow
       if (r2 >= cutoff * cutoff) return;
       per_cutoff2 = 1 / (cutoff * cutoff);
       w = fma(-r2, per_cutoff2, 1.0);

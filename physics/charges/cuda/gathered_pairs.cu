@@ -83,7 +83,7 @@ __device__ std::int64_t sum_up_to_lane(std::int64_t mine) {
   return mine;
 }
 
-/// Replaces the counts of each piece by the sums of the previous pieces of its problem. A warp handles one problem.
+/// Replaces the counts of each piece by their sums over the previous pieces of its problem. A warp handles one problem.
 __global__ void __launch_bounds__(gather_threads)
     place_kernel(ChargeBatch charges, ProblemState* states, PieceCounts* counts) {
   const std::int64_t problem = (static_cast<std::int64_t>(blockIdx.x) * gather_threads + threadIdx.x) / warp_lanes;

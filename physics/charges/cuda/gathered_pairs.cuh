@@ -64,7 +64,7 @@ struct ChargesOf {
 /// Returns the factor of coordinates in single precision, a power of two. The least distance that single precision can
 /// handle is the largest of 2^-20 times the extent, 4 singular distances and 2^-60 angstrom. The factor scales this
 /// distance to a number from 2 to 4. Pairs at a scaled distance below 2 have r^2 < 4, and are therefore summed again in
-/// double precision (pair_tiles.cuh). With any rounding, these include all pairs at one position.
+/// double precision (pair_tiles.cuh). These include all pairs at one position, however numbers are rounded.
 __device__ double length_scale(const ProblemState& state, const PairEnergyOptions& options) {
   const double extent = __longlong_as_double(static_cast<long long>(state.extent));
   const double singular = options.softening > 0 ? 0 : 4 * singular_distance_of_points;

@@ -23,7 +23,7 @@ namespace smallbatch {
 
 namespace {
 
-/// rho and 1/rho, each to about one rounding. At rho = 0, rho is 0 and per_rho is a large number.
+/// rho and 1/rho, each with an error of about one rounding. At rho = 0, rho is 0 and per_rho is a large number.
 template <class T>
 struct Root {
   T rho, per_rho;

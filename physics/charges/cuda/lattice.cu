@@ -134,7 +134,7 @@ template <class T, class L, bool Field>
 constexpr std::size_t bytes_of_block(unsigned rows) {
   return sizeof(MemoryOf<T, L, Field>) + rows * charges_staged<T, L, Field>(rows) * sizeof(ChargeAtRow<T, L::y, Field>);
 }
-/// Returns the largest bytes_of_block() of any number of rows.
+/// Returns the largest result of bytes_of_block() for any number of rows.
 template <class T, class L, bool Field>
 constexpr std::size_t most_bytes_of_block() {
   std::size_t most = 0;
@@ -234,7 +234,7 @@ __device__ __forceinline__ SeenCharge see_charge(const double* position, double 
   return seen;
 }
 
-/// Copies `staged` charges from `begin` on to shared memory. Charges of zero replace those from `last` on.
+/// Copies `staged` charges to shared memory, beginning with charge `begin`. Charge `last` and later ones become zero.
 template <class T, class L, bool Field, bool Cutoff, class M>
 __device__ __forceinline__ void stage(const ChargeBatch& charges, const LatticeBatch& lattice, const Cells& cells,
                                       const Block& block, const PotentialOptions& options, std::int64_t begin,

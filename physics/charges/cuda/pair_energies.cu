@@ -21,9 +21,10 @@ constexpr std::int64_t pieces_of(std::int64_t columns) {
   return columns == 0 ? 0 : (columns - 1) / columns_per_piece(columns) + 1;
 }
 
-/// Energies of blocks and pieces. Most problems have one piece. The energies of further pieces are stored separately.
-/// Their positions in `more` follow from the problem's first charge, without a sum over the previous problems. This
-/// works because two problems with more than one piece begin at least least_columns_per_piece charges apart.
+/// Energies of each block of rows with each piece of columns. Most problems have one piece. The energies of further
+/// pieces are stored separately. Their positions in `more` follow from the problem's first charge, without a sum over
+/// the previous problems. This works because two problems with more than one piece begin at least
+/// least_columns_per_piece charges apart.
 struct Partials {
   double* first_pieces;  // (blocks)
   double* more;          // (blocks of problems with more than one piece, most_pieces - 1)
@@ -31,8 +32,8 @@ struct Partials {
   static __host__ __device__ std::int64_t blocks_of_more(std::int64_t first) {
     return first / rows_per_block + first / least_columns_per_piece;
   }
-  /// Returns the energy of block `block` of a problem with piece `piece`. The problem's first charge is `first`, and
-  /// its first block is `first_block`.
+  /// Returns the energy of block `block` of a problem's rows with piece `piece` of its columns. The problem's first
+  /// charge is `first`, and its first block is `first_block`.
   __device__ double& at(std::int64_t first, std::int64_t first_block, std::int64_t block, std::int64_t piece) const {
     if (piece == 0) return first_pieces[first_block + block];
     return more[(blocks_of_more(first) + block) * (most_pieces - 1) + piece - 1];

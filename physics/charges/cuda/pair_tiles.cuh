@@ -53,7 +53,8 @@ struct RowSum {
   unsigned above, below;
 };
 
-/// Squared cut-off; 0 without a cut-off. A larger cut-off replaces one with a square that would underflow.
+/// Squared cut-off; 0 without a cut-off. A cut-off below 2^-500 counts as 2^-500, so that the square does not
+/// underflow.
 __device__ double cutoff_squared(const PairEnergyOptions& options) {
   const double cutoff = fmax(options.cutoff, 0x1p-500);
   return options.cutoff > 0 ? cutoff * cutoff : 0;

@@ -26,7 +26,7 @@ struct Shares {
 /// From this t = r/(sqrt(2) w) on, a Gaussian charge acts as a point charge.
 constexpr double far_from_gaussian = 7;
 
-/// Shares of a screened charge, with x = rho/l. `least` is the least value of both bounds.
+/// Value, slope and bounds of a screened charge, with x = rho/l. Both bounds are at least `least`.
 template <class Number>
 Shares<Number> screened_shares(Number x, Number least) {
   const Number value = std::exp(-x), slope = value * (1 + x);
@@ -46,7 +46,7 @@ Number gaussian_slope(Number t) {
   return density * sum;
 }
 
-/// Shares of a Gaussian charge, with t = r/(sqrt(2) w).
+/// Value, slope and bounds of a Gaussian charge, with t = r/(sqrt(2) w).
 template <class Number>
 Shares<Number> gaussian_shares(Number t) {
   if (t >= far_from_gaussian) return {};
@@ -55,7 +55,7 @@ Shares<Number> gaussian_shares(Number t) {
   return {value * length, gaussian_slope(t) * (length * length * length), 1, 1};
 }
 
-/// Action of a charge on a target or on another charge: m and the shares.
+/// Action of a charge on a target or on another charge: m, value, slope and bounds.
 template <class Number>
 struct Action : Shares<Number> {
   Number length;

@@ -26,7 +26,7 @@ namespace smallbatch {
 namespace {
 
 constexpr double largest_double = std::numeric_limits<double>::max();
-constexpr std::int64_t charges_together = 256;  // number that a thread takes at a time
+constexpr std::int64_t charges_together = 256;  // charges that a thread takes at a time
 
 /// Charges of one problem. `source` has the index of each charge in the problem; the other members are as in
 /// ChargeBatch.
@@ -82,8 +82,8 @@ class ReferencePairs {
     // In double precision, charges are in units of about the strongest charge, so that no intermediate result
     // overflows.
     if (options.precision == ScalarType::float64 && strongest > 0) exponent_ = std::ilogb(strongest);
-    // The referee shifts coordinates to the first target. So each group begins with a copy of the problem's first
-    // charge, with charge 0.
+    // The referee shifts coordinates to the first target. So each group begins with an extra charge of 0 at the
+    // position of the problem's first charge.
     if (in_groups_)
       for (Charges* side : {&rows_, &columns_}) side->add(charges, first, 0, 0);
     for (std::int64_t i = 0; i < count_; ++i) {
@@ -188,8 +188,8 @@ class ReferencePairs {
     return all;
   }
 
-  /// Counts for each row the sources nearer than `times` the singular distance. Sources are sorted by x, so each row is
-  /// compared only with sources of nearly the same x.
+  /// For each row, counts the sources nearer than `times` the singular distance. Sources are sorted by x, so each row
+  /// is compared only with sources of nearly the same x.
   [[nodiscard]] std::vector<OnOnePlace> on_one_place(const Charges& rows, const Charges& sources, double times) const {
     const double distance = times * singular_distance_of_points;
     std::vector<std::pair<double, std::size_t>> by_x;
@@ -245,8 +245,8 @@ class EigenPairEnergy final : public PairEnergy {
   unsigned threads_;
 };
 
-/// Error over bound of one energy. A NaN is right if `expected` is a NaN. Near the largest double, an infinity is right
-/// for a number and a number for an infinity, because rounding alone may make the difference.
+/// Error over bound of one energy. A NaN is right if `expected` is a NaN. Near the largest double, rounding alone may
+/// turn a number into an infinity. An infinity and a number of its sign therefore agree there.
 double judge(double got, double expected, double bound) {
   if (std::isnan(expected)) return std::isnan(got) ? 0 : infinity;
   if (std::isinf(got) && std::isfinite(expected) && std::signbit(got) == std::signbit(expected) &&

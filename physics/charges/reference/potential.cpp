@@ -18,7 +18,7 @@ namespace smallbatch {
 
 namespace {
 
-constexpr std::int64_t targets_together = 8 * tile_targets;  // number that a thread takes at a time
+constexpr std::int64_t targets_together = 8 * tile_targets;  // targets that a thread takes at a time
 
 template <class T>
 PotentialSummary summary_of(const T* potential, std::int64_t count) {

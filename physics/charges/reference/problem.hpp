@@ -2,10 +2,11 @@
 // shares no arithmetic and no decision with the implementations that it judges. It has its own status, its own rule for
 // a charge on a target and its own sums. One file, because the sums use the data that are prepared here.
 //
-// The referee must be clearly more accurate than the bounds that it checks. Double precision suffices to check single
-// precision (relative errors of 2^-22), except near a charge: there, displacements lose digits of the coordinates. To
-// check double precision (relative errors of 4 u, u = 2^-53),
-// - displacements carry the low parts that position - origin and index * spacing round away (else errors grow as L/r);
+// The referee must be clearly more accurate than the bounds that it checks. The bounds of single precision are relative
+// errors of 2^-22. Sums in double precision are accurate enough to check them, except near a charge, where
+// displacements lose digits. The bounds of double precision are relative errors of 4 u, with u = 2^-53. To check them,
+// - displacements keep the digits that rounding loses in position - origin and in index * spacing (otherwise, errors
+//   grow as L/r);
 // - terms and sums keep the digits that each operation loses, because the errors of many equal terms would add up.
 //
 // A charge near a target may lie on the target. Its term is computed by itself, in long double for either precision.
@@ -262,8 +263,8 @@ class ReferenceProblem {
     return (points - 1) * spacing_;
   }
 
-  /// Status by the input alone. The range is not checked without a target, because there is no origin, nor without a
-  /// charge.
+  /// Status by the input alone. The range is checked only if there are charges and targets. Without targets there is no
+  /// origin.
   [[nodiscard]] std::int32_t input_status(const Positions& position, const Eigen::Map<const Eigen::ArrayXd>& charge,
                                           const Eigen::Map<const Eigen::ArrayXd>& width, bool anywhere) const {
     const double limit = precision_ == ScalarType::float32 ? 1e15 : 1e150;
@@ -353,8 +354,8 @@ class ReferenceProblem {
     least_ = static_cast<double>(used_) * least_of_terms * std::abs(options_.unit_factor) +
              (single ? std::numeric_limits<float>::denorm_min() : std::numeric_limits<double>::denorm_min());
     // Displacements without low parts lose accuracy: their error is 2^-51 times L, the extent. Near a charge this is
-    // too much, above all to decide whether the charge lies on the target. The loops also cannot leave out a target's
-    // own charge, but add_charge() can. So near2_ includes that charge too.
+    // too much, above all to decide whether the charge lies on the target. If charges are targets, the loops cannot
+    // leave out a target's own charge. add_charge() can, so near2_ is at least rho^2 of this charge.
     near2_ = std::pow(1.001 * singular_distance_ + (single ? 0x1p-36 * extent_ : 0), 2);
     if (kind_ == TargetKind::charges) near2_ = std::max(near2_, law_.softening2);
     static const TileLoops fastest = usable_tile_loops().front();
@@ -431,8 +432,8 @@ class ReferenceProblem {
     return {to_lattice(i, 0), to_lattice(i, 1), to_lattice(i, 2)};
   }
 
-  /// Number of targets that have a charge on them other than their own. Charges are sorted by x, so each target is
-  /// compared only with charges of nearly the same x.
+  /// Number of targets on which a charge lies. A target's own charge does not count. Charges are sorted by x, so each
+  /// target is compared only with charges of nearly the same x.
   [[nodiscard]] std::int64_t targets_on_charges() const {
     if (singular_distance_ == 0) return 0;
     std::vector<std::pair<double, Eigen::Index>> by_x;

@@ -137,8 +137,8 @@ template <class Lanes>
   return {a.high.max(least), (a.high < least).select(Lanes::Zero(), a.low)};
 }
 
-/// Shares of a screened charge. Eigen's exponential function ends at exp(-708). The code uses exp(-x/2)^2, because -x/2
-/// stays above -708 until exp(-x) is 0. `x_low` is the low part of x.
+/// Value, slope and bounds of a screened charge. Eigen's exponential function ends at exp(-708). The code uses
+/// exp(-x/2)^2, because -x/2 stays above -708 until exp(-x) is 0. `x_low` is the low part of x.
 template <class Lanes>
 [[gnu::always_inline]] inline Shares<Lanes> screened_lanes(const Lanes& x, const Lanes& x_low, double least) {
   const Lanes root = (-0.5 * x).exp(), value = root * (root - root * x_low), slope = value * (1 + x);

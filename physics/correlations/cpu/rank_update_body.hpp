@@ -51,8 +51,8 @@ struct Tile {
   alignas(64) T sum[rows][2][lanes];
 };
 
-/// Up to inputs_per_call inputs of a call at some times. A bit of `counts` says whether the sample of an input at a
-/// time counts.
+/// Up to inputs_per_call inputs of a call at some times. In `counts`, each input has one bit for each time, set if the
+/// sample counts.
 struct Inputs {
   static constexpr std::int64_t most_words = times_per_integer_sum / 64;
   std::int64_t first, count;
@@ -91,7 +91,8 @@ struct LaneSamples {
   Integers in;  // mask of the samples that count: all bits, or none
   std::byte copied[lanes * bytes];
 
-  /// Sets `from` and `in` for the samples from index `first` of the call on. Lanes from `count` on do not count.
+  /// Sets `from` and `in`. Lane 0 has the sample with index `first` in the call. Only the first `count` lanes have
+  /// samples.
   template <bool with_flags>
   [[gnu::always_inline]] void find(const RankUpdate& call, std::int64_t first, std::int64_t count) {
     const std::int64_t left = call.times * call.inputs - first;

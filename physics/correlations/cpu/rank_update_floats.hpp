@@ -42,7 +42,7 @@ struct FloatPanels : Inputs {
     });
   }
 
-  /// Multiplies `wanted` rows from number r on with the panel of columns from number k on.
+  /// Multiplies rows r .. r + wanted - 1 with the panel of columns that begins with column k.
   template <int wanted>
   static void multiply(const FloatPanels& of_rows, std::int64_t r, const FloatPanels& of_columns, std::int64_t k,
                        std::int64_t times, Tile<float, rows, lanes>& tile) {

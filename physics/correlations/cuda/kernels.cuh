@@ -22,8 +22,8 @@ struct CorrelationSlices {
   [[nodiscard]] __host__ __device__ std::int64_t count() const { return integrations * channels * slices; }
 };
 
-/// Prepares the signal for the tensor cores. The result is int8 or float32, with rows of `to_inputs` inputs and
-/// `to_times` times of each channel. Flagged samples, additional inputs and additional times are zero.
+/// Prepares the signal for the tensor cores. The result is int8 or float32, of shape (channels, to_times, to_inputs).
+/// Flagged samples, additional inputs and additional times are zero.
 cudaError_t launch_prepare_signal(const SignalBatch& signal, std::int64_t to_times, std::int64_t to_inputs, void* to,
                                   cudaStream_t stream);
 

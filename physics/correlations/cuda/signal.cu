@@ -39,7 +39,7 @@ struct PrepareSample {
   }
 };
 
-/// Sets one word of the mask: a bit for each of 32 times at which an input's sample counts.
+/// Sets one word of the mask: one bit for each of 32 times, set if the input's sample counts.
 struct MaskOfTimes {
   SignalBatch signal;
   std::int64_t words;

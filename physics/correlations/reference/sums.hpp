@@ -65,7 +65,7 @@ class ReferenceSums {
   // Working memory for the times that are being added.
   AlignedVector<double> samples_;  // blocks of inputs, (times, 2, inputs of the block)
   std::vector<std::uint64_t>
-      counts_;  // (inputs, words), a bit per time that is not flagged; used if any sample is flagged
+      counts_;  // (inputs, words), a bit for each time, set if its sample is not flagged; used if any sample is flagged
   bool any_is_flagged_ = false;
   AlignedVector<double> product_;     // product of two blocks
   std::vector<std::int64_t> listed_;  // inputs of listed baselines

@@ -13,7 +13,7 @@ namespace {
 const RandomCharges plain{2000, {-1, 2, 10}, {2, 4, 8}, false};
 
 TEST(RandomCharges, AreTheSameOnEveryMachine) {
-  // Computed without this code, from splitmix64's published constants.
+  // These numbers were computed by other code, from splitmix64's published constants.
   const ChargeSet set = random_charges(42, 7, {4, {0, 0, 0}, {1, 1, 1}, false});
   EXPECT_EQ(set.position[0], 0.49065578802934007);
   EXPECT_EQ(set.position[1], 0.4851921098626455);

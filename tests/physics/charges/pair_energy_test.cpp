@@ -31,7 +31,7 @@ TEST_P(PairEnergies, TwoChargesByHand) {
 }
 
 TEST_P(PairEnergies, SofteningAndCutOffOfTwoChargesByHand) {
-  Problem problem;  // 3 apart: with a softening of 4, rho = 5; within a cut-off of 6, (1 - 1/4)^2
+  Problem problem;  // distance 3: a softening of 4 gives rho = 5, and a cut-off of 6 the factor (1 - 1/4)^2
   problem.add(0, 0, 0, 2);
   problem.add(3, 0, 0, 3);
   for (const ScalarType precision : both_precisions) {

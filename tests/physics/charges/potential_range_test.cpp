@@ -320,7 +320,7 @@ TEST_P(PotentialRange, OfPointsIsDecidedByTheirValues) {
 }
 
 TEST_P(PotentialRange, TermsThatOverflowLeaveNoNaN) {
-  // Every term of E is beyond double precision here, with either sign. So are sums of V's terms.
+  // Terms of E are beyond the range of double precision here, with either sign. So are sums of V's terms.
   for (const double q : {1e15, 1e150}) {
     Problem problem;
     constexpr double s = 1e-152;
