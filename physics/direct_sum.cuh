@@ -33,9 +33,10 @@ template <class T>
 /// and `result` is a device pointer. An energy needs charges.group. `workspace` points to direct_sum_workspace_bytes()
 /// bytes aligned to 256.
 ///
-/// The call is asynchronous on `stream` of the current device. It allocates nothing and never synchronises. For point
-/// charges on lattices without screening, summary and energy, it usually makes a single launch. This requires a known
-/// smallest spacing and numbers that are not extreme (info_values_out_of_range).
+/// The call is asynchronous on `stream` of the current device. It allocates nothing and never synchronises. It usually
+/// makes a single launch if the targets are lattices, the charges are points without screening, and neither summaries
+/// nor energies are wanted. This requires a known smallest spacing and numbers that are not extreme
+/// (info_values_out_of_range).
 ///
 /// Returns the status of the launches. It launches nothing and returns cudaErrorInvalidValue for
 /// - counts and sizes below 0;
@@ -43,8 +44,8 @@ template <class T>
 /// - planes outside the lattice, or no planes;
 /// - options that Potential::evaluate refuses;
 /// - a null pointer to data that are needed. Offsets and info are always needed. Potential, positions, charges, points
-///   and the groups of an energy are needed if there are any. Lattices need origin and spacing. The workspace is needed
-///   if it has bytes.
+///   and the groups of an energy are needed if they have elements. Lattices need origin and spacing. The workspace is
+///   needed if it has bytes.
 ///
 /// The call reads nothing on the device before it launches. Offsets, origins, spacings and sizes must be right.
 template <class T>

@@ -4,8 +4,9 @@
 // additions in different ways. So host and GPU are sure to agree in all bits only if nothing is rounded.
 //
 // A piece has 512 rows and 1024 columns. Within a piece, 16 terms of a row are added in the type of the terms. These
-// sums are added in double precision, then the four rows of each of 128 threads, then the threads as a tree. Piece k is
-// added to adder k modulo pair_sum_adders, and the adders are added as a tree.
+// sums are added in double precision to the sum of the row. Then the sums of the four rows of each of 128 threads are
+// added, and at last the sums of the threads, as a tree. Piece k is added to adder k modulo pair_sum_adders, and the
+// adders are added as a tree.
 #pragma once
 
 #include <algorithm>

@@ -14,10 +14,10 @@
 // copy that the linker keeps for the whole program.
 //
 // A Lanes type has the instruction set's vectors of float and double. They are GCC vector types, so + - * and ?: work.
-// The type has inverse square roots, the smaller of two vectors, and a test whether any lane of a comparison of doubles
-// is true. It also has multiply-adds of vectors and of numbers, rounded once if the set has the instruction. These
-// files are compiled without contraction. A compiler that chose where to round would make a target's bits depend on the
-// loop that sums it.
+// The type has functions for inverse square roots, for the smaller of two vectors, and for whether a comparison of
+// doubles holds in any lane. It also has multiply-adds of vectors and of numbers. They round once if the instruction
+// set has multiply-adds. These files are compiled without contraction. A compiler that chose where to round would make
+// a target's bits depend on the loop that sums it.
 #pragma once
 
 #include "physics/charges/cpu/interaction.hpp"
@@ -111,7 +111,8 @@ struct SingleTile {
   using Float = typename Lanes::Float;
   using Mask = decltype(Float{} < Float{});
   static constexpr int width = sizeof(Float) / sizeof(float);
-  // Several vectors use each charge and hide the latency of the square root. The registers limit their number.
+  // Several vectors share each load of a charge and hide the latency of the square root. The registers limit their
+  // number.
   static constexpr int vectors = field ? Lanes::float_vectors / 2 : Lanes::float_vectors;
   Float x[vectors], y[vectors], z[vectors], spread[vectors];
   Mask own[vectors];

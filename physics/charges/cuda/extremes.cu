@@ -14,7 +14,7 @@ namespace smallbatch {
 
 namespace {
 
-/// Returns a lower limit of all distances between a charge and a target that it does not lie on, and of all widths.
+/// Returns a lower limit of all widths, and of all distances between a charge and a target on which it does not lie.
 __host__ __device__ double least_length_of(const ChargeBatch& charges, double singular_distance) {
   return charges.width == nullptr ? singular_distance : fmin(singular_distance, least_width);
 }

@@ -10,7 +10,8 @@ template <class T>
 cudaError_t launch_lattices(const ChargeBatch& charges, const LatticeBatch& lattice, const PotentialOptions& options,
                             const PotentialResult<T>& result, cudaStream_t stream);
 
-/// Computes V, E and info at points. If `at_charges`, the points are the charges, and each leaves itself out.
+/// Computes V, E and info at points. If `at_charges`, the points are the charges, and the sum at a charge leaves out
+/// this charge.
 template <class T>
 cudaError_t launch_points(const ChargeBatch& charges, const PointBatch& points, bool at_charges,
                           const DirectSumSizes& sizes, const PotentialOptions& options,
