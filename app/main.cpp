@@ -56,7 +56,7 @@ class OutputStands : public Error {
 };
 
 /// Prints the text about a written file. The file is complete, so the command succeeds even if the text cannot be
-/// printed. With --json it fails then, because the caller relies on the object on stdout.
+/// printed. With --json, the command fails instead, because the caller relies on the object on stdout.
 ExitCode print_about(const std::string& file, bool json, const std::string& text) {
   end_soon_with({json, words_on_whole(file), {}});
   try {
@@ -256,7 +256,7 @@ void tell_of_memory_missing_anywhere(const Words& words) {
 }
 
 /// Ensures stacks of at least 4 MiB. HDF5 and the kernels crash with less, and a crash of HDF5 looks like a damaged
-/// file. The default of threads is raised, because it is 2 MiB without a limit.
+/// file. The default for new threads is raised too: it is only 2 MiB if the stack has no limit.
 void have_large_stacks() {
   constexpr std::size_t least_kib = 4096;  // more than needed: HDF5 does not document its need
   rlimit stack{};

@@ -175,8 +175,8 @@ void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
 
-// The array forms call the plain forms, as the standard's do. Those of mimalloc would call mimalloc itself, and end the
-// process if it has no memory.
+// The array forms call the plain forms above, as in the standard library. The array forms of mimalloc would bypass the
+// plain forms, and end the process if memory is missing.
 void* operator new[](std::size_t size) { return operator new(size); }
 void* operator new[](std::size_t size, std::align_val_t alignment) { return operator new(size, alignment); }
 // The nothrow form of `new` takes from the reserve as malloc does, because HDF5 does not report that its file driver

@@ -1,5 +1,5 @@
-// The command line. One file, because read from top to bottom it is the help. Each command is a class. Each option is
-// declared in one place, with the functions of app/cli/command_declaration.hpp.
+// The command line. One file, because its declarations stand in the order of the help. Each command is a class. Each
+// option is declared in one place, with the functions of app/cli/command_declaration.hpp.
 #include "app/cli/options.hpp"
 
 #include <CLI/CLI.hpp>
@@ -636,7 +636,7 @@ std::string with_environment(const CLI::App& app, const RefusedCall& call, const
 }
 
 /// Takes option values from the environment. CLI11 2.4 silently ignores a value from the environment that the option
-/// refuses. This function refuses it as on the command line.
+/// refuses. This function refuses the value as it would on the command line.
 void take_environment(CLI::App& app) {
   for (CLI::App* command : app.get_subcommands()) {
     for (CLI::Option* option : command->get_options()) {

@@ -41,8 +41,8 @@ struct VerifyMode {
   std::int64_t sample = 0;  ///< number of systems, targets, energies or visibilities per set, evenly spread
 };
 
-/// Which outcomes make the exit code of `run`, `merge` and `verify` 1. It matters because workflow managers delete the
-/// outputs of a command that fails.
+/// Outcomes for which `run`, `merge` and `verify` exit with code 1. The choice matters, because workflow managers
+/// delete the outputs of a command that fails.
 enum class FailOn {
   errors,        ///< systems that failed, and answers that disagree with the referee
   disagreement,  ///< disagreements only; a failed system is a valid outcome

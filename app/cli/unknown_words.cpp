@@ -77,8 +77,9 @@ std::string sentence_about(const RefusedCall& call, const CommandDescription& pr
   const std::string see = " See " + program.name + " " + (path.empty() ? "" : path + " ") + "--help.";
 
   const auto looks_like_option = [](const std::string& word) { return word.size() > 1 && word[0] == '-'; };
-  // Returns the first word that no command or option took. With `any`, the word may be an option or not; otherwise
-  // `is_option` decides. Below, options come first, because CLI11 also reports the values behind an unknown option.
+  // Returns the first word that no command or option took. Without `any`, `is_option` tells whether to look only at
+  // options or only at other words. Below, options are reported first, because CLI11 also reports the values that
+  // follow an unknown option.
   const auto first_not_taken = [&](bool any, bool is_option) -> std::optional<std::string> {
     for (const std::string& word : call.words)
       if ((any || looks_like_option(word) == is_option) &&

@@ -1,5 +1,5 @@
-// `import` of signals and of visibilities. Signals are a raw recording and become a problem file. Visibilities are a
-// UVH5 file and become a result file.
+// `import` of signals and of visibilities. A raw recording of signals becomes a problem file. A UVH5 file of
+// visibilities becomes a result file.
 #include <spdlog/spdlog.h>
 
 #include <algorithm>

@@ -46,7 +46,7 @@ struct SetOutcome {
   double compute_seconds = 0;
   double work = 0;                  ///< systems, pairs, or complex multiply-adds
   std::uint64_t problems_hash = 0;  ///< hash of the problems that were read (io/integrity/row_hashes.hpp)
-  FailureSigns signs;               ///< signs in the first failed systems, and in all charges of lattices
+  FailureSigns signs;               ///< evidence of the likely cause of failures
 
   [[nodiscard]] std::int64_t failed_count() const;
   [[nodiscard]] bool all_right() const { return failed_count() == 0 && verification.disagreed == 0; }
@@ -153,8 +153,8 @@ class PotentialTally {
   [[nodiscard]] Verdicts judge(const PotentialBlock<T>& block, const PairsJudged& judged = {});
   void count(const PotentialBlock<T>& block, const Verdicts& verdicts);
   void finish(const PotentialStatistics& statistics);
-  /// For `count` problems from `first` on, put_...() saves and take_...() restores the state of judge() (..._judged) or
-  /// of count() (..._counted). The functions ..._judged() may run at the same time as the functions ..._counted().
+  /// Saves (put) and restores (take) the state of `count` problems from `first` on. The functions ..._judged() handle
+  /// the state of judge(), and ..._counted() handle the state of count(). Both pairs may run at the same time.
   void put_judged(std::int64_t first, std::int64_t count, std::string& bytes) const;
   void put_counted(std::int64_t first, std::int64_t count, std::string& bytes) const;
   void take_judged(std::int64_t first, std::int64_t count, std::string_view& bytes);
@@ -209,8 +209,9 @@ class CorrelationTally {
   [[nodiscard]] Verdicts judge(const SignalBlock& block) { return verification_.judge(block); }
   void count(const SignalBlock& block, const Verdicts& verdicts);
   void finish();
-  /// For `count` channels from `first` on, put_...() saves and take_...() restores the state of judge() (..._judged) or
-  /// of count() (..._counted). Call them only after the last block of an integration.
+  /// Saves (put) and restores (take) the state of `count` channels from `first` on. The functions ..._judged() handle
+  /// the state of judge(), and ..._counted() handle the state of count(). Call them only after the last block of an
+  /// integration.
   void put_judged(std::int64_t first, std::int64_t count, std::string& bytes) const;
   void put_counted(std::int64_t first, std::int64_t count, std::string& bytes) const;
   void take_judged(std::int64_t first, std::int64_t count, std::string_view& bytes);

@@ -68,7 +68,8 @@ void take_means(SignalBlock& block, unsigned threads) {
   const auto count = static_cast<std::int64_t>(block.weight.size());
   const std::int64_t bytes = bytes_of(block.sum), bytes_of_mean = bytes_of(SumType::complex_float32);
   std::byte* const values = block.visibility.data();
-  // Means are narrower than int64 sums, and overwrite sums that are still needed. So one thread takes them in order.
+  // Means are narrower than int64 sums, so a thread would overwrite sums that another thread still needs. One thread
+  // therefore takes all means, in order.
   const std::int64_t grain = bytes == bytes_of_mean ? together : std::max<std::int64_t>(1, count);
   parallel_for(count, grain, threads, [&](std::int64_t first, std::int64_t last) {
     means_of(block.sum, values + first * bytes, block.weight.data() + first, last - first,

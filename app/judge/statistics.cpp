@@ -75,7 +75,7 @@ StatisticsReferee::Found StatisticsReferee::found_in_run(std::span<const T> run)
     found.add({static_cast<double>(lowest[lane]), static_cast<double>(highest[lane]), sum[lane], magnitude[lane], 0});
   found.values = static_cast<std::int64_t>(whole);
   const bool all_finite = std::isfinite(static_cast<double>(found.magnitude));
-  if (!all_finite) found = {};  // recounted below: not all values are finite, or their sum is not
+  if (!all_finite) found = {};  // a value or the sum is not finite, so the loop below starts again
   for (const T v : run.subspan(all_finite ? whole : 0)) {
     const auto value = static_cast<double>(v);
     if (std::isfinite(value)) found.add({value, value, value, std::abs(value), 1});

@@ -47,7 +47,7 @@ class Selection {
   std::vector<std::int64_t> chosen_;
 };
 
-/// A problem of a block that is checked. It has targets to check, or no targets at all and --verify all is given.
+/// A problem to check. It has selected targets. With --verify all, it may also be a problem without any targets.
 struct Problem {
   std::int64_t problem = 0, charges = 0;  ///< charges: at least 1, so that work is never 0
   std::int64_t targets = 0, pieces = 0;   ///< number of targets to check, and of their pieces
@@ -67,8 +67,9 @@ struct Piece {
 /// Limits of a piece, which takes some hundredths of a second on a slow core.
 constexpr std::int64_t pairs_of_piece = 1 << 23, fewest_targets_of_piece = 32, most_targets_of_piece = 1 << 12;
 
-/// Reports a block's pairs as threads judge them. Only one thread reports at a time. If another thread is reporting, a
-/// thread leaves its pairs to the next report.
+/// Reports a block's pairs while threads judge them. If only a sample is judged, each judged pair stands for several
+/// pairs. Only one thread reports at a time. If another thread is reporting, a thread leaves its pairs to the next
+/// report.
 class Advance {
  public:
   Advance(const PairsJudged& judged, double pairs, double pairs_to_judge)

@@ -1,4 +1,4 @@
-// Verification: referees judge the answers of a block that --verify selects. The referees are in
+// Verification: --verify selects answers, and referees judge them, block by block. The referees are in
 // solvers/spd_referee.hpp, physics/charges/ and physics/correlations/referee.hpp.
 #pragma once
 
@@ -38,8 +38,8 @@ struct Verdicts {
   void take_state(std::int64_t first, std::int64_t count, std::string_view& bytes);
 };
 
-/// Judges the systems of a block that `mode` selects. A sample has N systems of the whole set, evenly spread. Numbers
-/// about A that the block does not have (results of format 1.0) are not judged. `rcond_overestimate` is passed to the
+/// Judges systems of a block; `mode` selects them. A sample has N systems of the whole set, evenly spread. The block
+/// may lack numbers about A (results of format 1.0), which are then not judged. `rcond_overestimate` is passed to the
 /// referee.
 template <class T>
 Verdicts verify(const SolveSet& set, const SpdBlock<T>& block, double pivot_floor, double rcond_overestimate,
@@ -56,13 +56,13 @@ double pairs(const PotentialBlock<T>& block) {
   return total;
 }
 
-/// Receives the number of pairs of charge and target that were judged since its last call. Only one thread calls it at
-/// a time.
+/// Receives the progress since its last call, in pairs of charge and target. Only one thread calls it at a time.
 using PairsJudged = std::function<void(double pairs)>;
 
-/// Judges the values of a block that `mode` selects. A sample has N of all targets of the set, evenly spread, and the
+/// Judges values of a block; `mode` selects them. A sample has N of all targets of the set, evenly spread, and the
 /// energies of N problems. A problem without a selected value stays unchecked. Adds the number of checked targets to
-/// `points_checked`. Reports all pairs of the block to `judged`, in proportion to the judged ones.
+/// `points_checked`. Calls `judged` as the work advances. The numbers passed add up to the pairs of the whole block,
+/// even if only a sample is judged.
 template <class T>
 Verdicts verify(const PotentialSet& set, const PotentialBlock<T>& block, const PotentialOptions& options,
                 const VerifyMode& mode, unsigned threads, std::int64_t& points_checked, const PairsJudged& judged = {});
@@ -71,13 +71,14 @@ Verdicts verify(const PotentialSet& set, const PotentialBlock<T>& block, const P
 /// unchecked.
 void verify_statistics(const PotentialStatistics& statistics, const StatisticsReferee& referee, Verdicts& of_set);
 
-/// Judges all energies of the problems of a block that `mode` selects. A sample has N problems of the set, evenly
-/// spread.
+/// Judges problems of a block, with all their energies; `mode` selects the problems. A sample has N problems of the
+/// set, evenly spread.
 Verdicts verify(const PairEnergySet& set, const PairEnergyBlock& block, const PairEnergyOptions& options,
                 const VerifyMode& mode, unsigned threads);
 
-/// Judges the visibilities of a set that `mode` selects. A sample has N of all visibilities, evenly spread. Blocks come
-/// in order and hold whole integrations or a piece of one. The last piece has the visibilities of its integration.
+/// Judges visibilities of a set; `mode` selects them. A sample has N of all visibilities, evenly spread. Blocks come in
+/// order and hold whole integrations, or a piece of one integration. The last piece has the visibilities of its
+/// integration.
 class CorrelationVerification {
  public:
   CorrelationVerification(const CorrelationSet& set, const VerifyMode& mode, unsigned threads);
@@ -101,8 +102,8 @@ class CorrelationVerification {
     std::int64_t channel, integration;
   };
   struct Found;
-  /// Gives a referee one of `parts` parts of the times that an integration has in the block. If the block has the first
-  /// times of the integration, makes the referee first.
+  /// Divides the integration's times in this block into `parts` parts, and gives part `part` to the referee. Makes the
+  /// referee before, if the integration begins in this block.
   void tell(const SignalBlock& block, const Place& place, std::int64_t part, std::int64_t parts,
             std::optional<CorrelationReferee>& referee) const;
   /// Returns the findings of the referees of all parts, after they were given all times.

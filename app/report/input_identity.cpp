@@ -134,8 +134,8 @@ void InputGuard::refuse_change(const InputIdentity& begun) const {
   const bool is_untouched = is_same_time(now.st_ctim, opened_.st_ctim);
   if (is_untouched && !is_fresh_) return;
   if (identify_open_file(descriptor_).hash != begun.hash) refuse("it was changed");
-  // An equal hash proves that the file is unchanged only if it covers the whole file and was made before the file was
-  // touched. Otherwise the file must have been touched for another reason: a new name, link, mode or owner.
+  // Here the hashes are equal. This proves that the file is unchanged, if the first hash covers the whole file and was
+  // made before the file was touched. If it proves nothing, a new name, link, mode or owner must explain the touch.
   const bool does_hash_tell = begun.is_as_opened && begun.hashed_bytes == begun.bytes;
   const bool is_explained = !is_named || now.st_nlink != opened_.st_nlink || now.st_mode != opened_.st_mode ||
                             now.st_uid != opened_.st_uid || now.st_gid != opened_.st_gid;

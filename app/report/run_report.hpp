@@ -13,8 +13,8 @@
 
 namespace smallbatch {
 
-/// Names for a kind of set. `key` names in JSON and /provenance what computes the kind. `things` names its problems in
-/// messages.
+/// Names for a kind of set. JSON and /provenance tell under `key` what computed the sets of this kind. Messages call
+/// their problems `things`.
 struct ComputerOfKind {
   const char *kind, *key, *things;
 };

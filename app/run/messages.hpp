@@ -37,7 +37,7 @@ struct FinishedBlock {
   std::string set;  ///< "/solve/name"
   /// First and last block of the record, which has all blocks that were finished since the previous record.
   std::int64_t first_block = 0, last_block = 0;
-  std::vector<std::int64_t> ranges;   ///< numbers of the range of each of these blocks
+  std::vector<std::int64_t> ranges;   ///< ranges of these blocks, several numbers for each (app/run/run_set.cpp)
   std::vector<WrittenRange> written;  ///< ranges of datasets that hold the results of all these blocks
   std::string judged, counted;        ///< states of the tallies
   std::uint64_t problems_hash = 0;    ///< hash of all problems of the set up to these blocks

@@ -306,7 +306,7 @@ void Pipeline::flush() {
 void Pipeline::commit(const WrittenElements& written_by_others) {
   if (!ranks_.is_first()) return;
   if (are_many()) writer_->others_have_written(written_by_others);
-  // The file and the summary give the same time: until all numbers are on the disk.
+  // The measured time ends when all numbers are on the disk. The file and the summary then state the same time.
   flush();
   StageSeconds& seconds = report_.seconds;
   seconds.total = std::chrono::duration<double>(Clock::now() - start_).count();

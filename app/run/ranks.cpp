@@ -22,8 +22,8 @@ int launched_processes() {
   // Some launchers tell a process only its own rank.
   for (const char* name : {"PMIX_RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "SLURM_PROCID"})
     if (const int rank = number_in(name); rank > 0) most = std::max(most, rank + 1);
-  // SLURM_NTASKS counts only in a step. Slurm sets it in a batch script too, which is a single process and may start
-  // the tasks later. The script is not a step, or is a step with a single task.
+  // SLURM_NTASKS is read only in a step. Slurm sets this variable in a batch script too, but the script is a single
+  // process that may start the tasks later. The script is not a step, or is a step with a single task.
   const bool is_step = std::getenv("SLURM_STEP_ID") || number_in("SLURM_PROCID") > 0;
   if (is_step && !std::getenv("SLURM_STEP_NUM_TASKS")) most = std::max(most, number_in("SLURM_NTASKS"));
   return most;

@@ -1,5 +1,5 @@
-// The journal of a run, for a later run with --resume. It says which blocks are in the unfinished result file, with
-// hashes of what was written, and the state of their sets.
+// The journal of a run, for a later run with --resume. It lists the blocks that are in the unfinished result file,
+// hashes of the written numbers, and the state of each set after these blocks.
 #pragma once
 
 #include <cstddef>

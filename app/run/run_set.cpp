@@ -42,7 +42,7 @@ std::vector<std::int64_t> numbers_of(const PlaneRange& range) {
 std::vector<std::int64_t> numbers_of(const SignalRange& range) {
   return {range.first, range.channels, range.first_time, range.times};
 }
-/// Returns the numbers of the ranges of blocks [begin, end), one block after the other.
+/// Returns the ranges of blocks [begin, end) as numbers, one block after the other.
 template <class Ranges>
 std::vector<std::int64_t> numbers_of(const Ranges& blocks, std::int64_t begin, std::int64_t end) {
   std::vector<std::int64_t> all;
@@ -65,7 +65,7 @@ std::int64_t take_over(const Run& run, Kind& kind, Ranges& blocks) {
     stop_if_interrupted();
     const FinishedBlock finished = run.journal->finished(record);
     const std::int64_t end = finished.last_block + 1;
-    // Blocks must be cut in the same way, and none may be missing before them.
+    // This run must cut the blocks as the earlier run did. No block may be missing before the blocks of this record.
     const bool are_next = finished.first_block == done && end > done &&
                           end <= static_cast<std::int64_t>(blocks.size()) &&
                           finished.ranges == numbers_of(blocks, done, end);
@@ -119,7 +119,7 @@ class FinishedBlocks {
   const Run& run_;
   std::string set_;
   const Ranges& left_;
-  std::int64_t done_, next_ = 0;  ///< next: the first block that is not noted
+  std::int64_t done_, next_ = 0;  ///< next_: number of blocks of left_ that are noted
 };
 
 /// Returns the number of problems or channels of a range or block.

@@ -19,8 +19,7 @@ SetOutcome told_outcome(const ResultReader& results, const CorrelationSet& set);
 RunReport told_run(const ResultReader& results, const std::string& path);
 /// Returns the report with the outcomes of all sets. They include statuses, numbers and names of problems.
 RunReport told_report(const ResultReader& results, const std::string& path);
-/// Adds facts that only the problem file has: how the systems are stored, and the signs from which the likely cause of
-/// failures follows.
+/// Adds facts that only the problem file has: how the systems are stored, and evidence of the likely cause of failures.
 void look_at_problems(const ProblemReader& problems, const ResultReader& results, RunReport& report);
 
 }  // namespace smallbatch
