@@ -1,6 +1,6 @@
-// Each thread sums some entries of a channel's matrix V_ij: for `Rows` inputs i and `Columns` inputs j, which are 16
-// apart. It keeps these entries in registers over all times. With more entries per thread, each sample that is read is
-// used more often: 1 x 1 has one multiply-add for two samples, 8 x 8 has eight for two.
+// Each thread sums Rows x Columns entries of a channel's matrix V_ij. Its inputs i are 16 apart, and so are its inputs
+// j. The thread keeps these entries in registers over all times. With more entries per thread, each sample that is read
+// is used more often: 1 x 1 has one multiply-add for two samples, 8 x 8 has eight for two.
 #include "bench/correlation_steps.hpp"
 
 namespace smallbatch {

@@ -33,8 +33,8 @@ struct Step {
 };
 
 /// Limit that a ladder's rate is compared with. `read` and `copy` are in bytes per second. `special_function` is in
-/// reciprocal square roots per second, one per unit of work. `none`: there is no limit, because all steps run on the
-/// host.
+/// reciprocal square roots per second, and a unit of work needs one root. `none`: there is no limit, because all steps
+/// run on the host.
 enum class Bound { read, copy, special_function, none };
 
 struct Ladder {

@@ -16,7 +16,7 @@ struct HostCharges {
   const T *x = nullptr, *y = nullptr, *z = nullptr, *q = nullptr;
 };
 /// Computes V at the points of `planes`, on one thread. For each point it evaluates an Eigen array expression over all
-/// charges. It is in bench/eigen_rsqrt_baseline.cpp, which is compiled for the machine that builds.
+/// charges. The function is in bench/eigen_rsqrt_baseline.cpp, which is compiled for the machine that builds.
 void potential_by_eigen(const HostCharges<float>& charges, const LatticeBatch& planes, float* potential);
 void potential_by_eigen(const HostCharges<double>& charges, const LatticeBatch& planes, double* potential);
 

@@ -43,8 +43,8 @@ std::vector<V> download(const V* from, std::int64_t numbers) {
   return values;
 }
 
-/// Returns the matrices `packed`, which are stored as `shape` says, with both triangles if they are packed_lower,
-/// otherwise unchanged.
+/// Returns matrices, stored as `shape` says, for libraries that read dense ones. packed_lower matrices become dense,
+/// with both triangles filled. All others are returned unchanged.
 template <class T>
 std::vector<T> unpacked(const SpdShape& shape, const std::vector<T>& packed) {
   if (shape.storage != Storage::packed_lower) return packed;

@@ -39,7 +39,7 @@ class Systems {
   [[nodiscard]] double numbers_of_a() const;
   [[nodiscard]] SpdSolution<T> solution(Stored stored) const;
 
-  /// Fills every result with NaN, and info with 0, because the vendor's routines do not write it.
+  /// Fills every result with NaN, and info with 0, because the vendor's routines write no info.
   void poison(cudaStream_t stream) const;
 
   /// Returns the worst error over its bound. The referee judges 200 systems spread over the batch. The result is

@@ -32,14 +32,14 @@ const std::vector<SizesTable>& solve_sizes();
 inline constexpr int call_sizes[] = {27, 32, 48, 64, 81};
 inline constexpr std::int64_t call_batches[] = {1, 10, 100, 1000, 8192, 65536};
 
-/// Potentials by the production call, one step on problems of several sizes. The first problem is large, and the others
-/// are compared with it.
+/// The production call of the potential on problems of several sizes. The first problem is large, and all others are
+/// compared with it.
 const std::vector<LadderTable>& potential_sizes();
 
-/// Potentials so small that the overhead of a call matters.
+/// Small potential problems, where the overhead of a call matters.
 const std::vector<LadderTable>& small_potential_sizes();
 
-/// Sums so short that the overhead of a call matters, by the vendor's library and by production.
+/// Sums of few values, by the vendor's library and by production. The overhead of a call matters here.
 const std::vector<LadderTable>& sums_of_sizes();
 
 /// Returns the names of all tables, each once, in the order of the report: the ladders, then "potential_sizes",

@@ -117,7 +117,7 @@ def dense(bench):
     after_start = told["problem_bytes"] / (seconds["total"] - seconds["start"])
     row("2^20 dense 32x32 float32, cuda, none: bytes / (time - start of the GPU)",
         f"{after_start / 1e9:.1f} GB/s; start {seconds['start']:.2f} s of {seconds['total']:.2f} s",
-        f"all threads read {read / 1e9:.1f} GB/s, and on to the GPU {to_device / 1e9:.1f} GB/s",
+        f"with all threads: reading {read / 1e9:.1f} GB/s, reading and copying to the GPU {to_device / 1e9:.1f} GB/s",
         f"{after_start / to_device:.2f}")
     row("the same, whole process", f"{none:.2f} s", f"its end takes {none - seconds['total']:.2f} s after the report")
     _, default, _ = bench.run("--device", "cuda")
@@ -127,7 +127,7 @@ def dense(bench):
     reader = read * SYSTEMS / told["problem_bytes"]
     both = 1 / (1 / solver + 1 / reader)
     row("the same, cpu, none", f"{on_cpu:.2f} s, {rate / 1e6:.2f} million systems/s",
-        f"solving {solver / 1e6:.2f} while at it, reading {reader / 1e6:.1f}, one after the other on the same cores "
+        f"solving alone {solver / 1e6:.2f}, reading alone {reader / 1e6:.1f}, one after the other on the same cores "
         f"{both / 1e6:.2f}", f"{rate / min(solver, reader):.2f} of the slower, {rate / both:.2f} of both")
     if bench.torch:
         _, ours, _ = bench.run("--verify", "none")
