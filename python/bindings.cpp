@@ -46,7 +46,7 @@ class Handle {
   smallbatch_handle handle_ = nullptr;
 };
 
-/// An array of any library, as DLPack describes it, which this object keeps alive. Strides are in numbers.
+/// A view of an array of any library, through DLPack. The view keeps the array alive. Strides are in numbers.
 struct View {
   nb::ndarray<nb::ro> array;
 

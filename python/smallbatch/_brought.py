@@ -35,8 +35,8 @@ else:
     Brought = Union[ArrayT, Any]
 
 _LIBRARIES = {"cupy": "CuPy", "torch": "PyTorch", "jax": "JAX", "jaxlib": "JAX"}
-# Units of arguments. Each has the unit that quantities are converted to, and the amount of it that counts as 1. The
-# last member returns the factor of a unit that is given as text.
+# Units of arguments. Quantities are converted to the unit in the first member, then divided by the second member. The
+# third member returns the factor of a unit that is given as text.
 _UNITS: dict[str, tuple[str, float, Callable[[str], float]]] = {
     "angstrom": ("angstrom", 1, _core.length_unit_in_angstrom),
     "e": ("C", 1.602176634e-19, _core.charge_unit_in_e),
@@ -121,7 +121,7 @@ def _unit_of(array: Any) -> Any:
 
 
 def _in_unit(array: Any, name: str, said: Any, unit: str) -> Any:
-    """Returns numbers in `unit`. `said` is the unit of `array`: that of a quantity, or a text, as files have it."""
+    """Returns numbers in `unit`. `said` is the unit of `array`: the unit of a quantity, or a text as in files."""
     target, one, worth = _UNITS[unit]
     taken = f"numbers in {unit}" if unit else "numbers without a unit"
     try:

@@ -229,7 +229,7 @@ def _of_trajectory(results: File, problems: File, one: Group, name: str, index: 
     if values is None or (values.ndim == 3 and len(values) != results.batch(one)):
         raise Refused(
             f"{shown(problems.path)} gives no atoms",
-            "its frames are not one by one those of the results",
+            "it does not have one frame for each problem of the results",
             "Leave the problem file out.",
         )
     where = problems.read(values, index if values.ndim == 3 else ()).astype(float)

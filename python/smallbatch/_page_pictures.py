@@ -129,7 +129,7 @@ def _turning(page_: Page, one: Group, index: int) -> Html:
 
 
 def _thumbnails(page_: Page, one: Group, look: Look, v: Any) -> Html:
-    """Returns the middle plane across z of each problem, small. All planes have the same range of colours."""
+    """Returns a small picture of each problem's middle plane across z. All pictures have the same range of colours."""
     file, count = page_.file, min(look.batch, MOST_ROWS)
     every = [max(1, -(-length // 96)) for length in v.shape[2:]]
     limit, unit, factor = range_of(page_.range, file.unit(one), file.kelvin(one))

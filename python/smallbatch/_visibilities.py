@@ -32,7 +32,7 @@ class Visibilities:
         self.integrations, self.channels, self.baselines = found.shape[:3]
         self.inputs = int((np.sqrt(8 * self.baselines + 1) - 1) / 2)
         if self.inputs * (self.inputs + 1) // 2 != self.baselines:
-            raise file.damaged(one.path, f"{self.baselines} baselines are those of no number of inputs")
+            raise file.damaged(one.path, f"it has {self.baselines} baselines, and no number of inputs has so many")
         frequency = file.dataset(one.node, "frequency")
         self.frequency = None if frequency is None or frequency.shape != (self.channels,) else file.read(frequency)
         position = file.dataset(one.node, "input_position")

@@ -109,10 +109,10 @@ def parser() -> argparse.ArgumentParser:
     maps.add_argument("--problem", default="0", help="name or index of the problem (0)")
     maps.add_argument("--problems", metavar="FILE", help="problem file, for atoms, bonds and surfaces")
     maps.add_argument("--range", help="ends of the colours, and the unit of the map: '5 kT/e'")
-    maps.add_argument("--axis", choices=["x", "y", "z"], default="z", help="the plane is across it (z)")
+    maps.add_argument("--axis", choices=["x", "y", "z"], default="z", help="axis at right angles to the plane (z)")
     maps.add_argument("--at", type=float, metavar="PLACE", help="angstrom along the axis; the middle by default")
     maps.add_argument(
-        "--field", choices=["lines", "arrows", "none"], default="lines", help="how E is drawn where it is there (lines)"
+        "--field", choices=["lines", "arrows", "none"], default="lines", help="how to draw E, if it was computed (lines)"
     )
     maps.add_argument("--no-contours", dest="contours", action="store_false", help="no contour lines")
     maps.add_argument("--cells", action="store_true", help="a rectangle for each lattice point, nothing between them")
@@ -120,7 +120,7 @@ def parser() -> argparse.ArgumentParser:
     signals = words.add_argument_group("correlations")
     signals.add_argument("--integration", type=int, default=0, help="which one (0)")
     signals.add_argument(
-        "--part", choices=[*PARTS, "both", "all"], default="both", help="what of V (both: magnitude and phase)"
+        "--part", choices=[*PARTS, "both", "all"], default="both", help="part of V to draw (both: magnitude and phase)"
     )
     signals.add_argument("--order", choices=["index", "length"], default="index", help="of baselines (index)")
     signals.add_argument("--autos", action="store_true", help="baselines (i, i), too")
