@@ -1,5 +1,5 @@
-// Properties of the C interface for device arrays alone. Calls neither synchronize nor allocate, so CUDA graphs can
-// capture them. Invalid calls return a status.
+// Properties that the C interface has only with device arrays. Calls neither synchronize nor allocate, so CUDA graphs
+// can capture them. Invalid calls return a status.
 #include <gtest/gtest.h>
 
 #include <cstdint>

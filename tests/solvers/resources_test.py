@@ -103,7 +103,7 @@ def test_no_kernel_spills(library):
     assert not in_local_memory(found)
 
 
-# Kernels with a known use of registers and local memory. Their source and the compiler's output tell it.
+# Kernels with a known use of registers and local memory. The source and the compiler's output show the use.
 SOURCE = """
 __global__ void tidy(float* x) { x[threadIdx.x] *= 2; }
 __global__ void indexed_array(float* x, int n) {

@@ -93,7 +93,8 @@ TEST_P(SpdSolverAccuracy, ABatchOfManySystemsPasses) {
 }
 
 TEST_P(SpdSolverAccuracy, LapacksMatrixTypesPass) {
-  // The nine PO types of DLATB4 except the types with zeros; spd_solver_status_test.cpp checks their status.
+  // The nine PO types of DLATB4, without the types that have zeros. spd_solver_status_test.cpp checks the status of
+  // types with zeros.
   struct Type {
     int number;
     SpdFamily family;

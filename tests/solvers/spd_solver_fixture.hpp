@@ -165,8 +165,8 @@ void expect_judged_right(const SpdBlock<T>& block) {
   }
 }
 
-/// Expects that the backward error of system k is the referee's residual ratio, times u, and for an inverse times n.
-/// Both are computed in twice the precision of T.
+/// Expects that the backward error of system k is u times the referee's residual ratio, or n u times for an inverse.
+/// The solver and the referee compute residuals in twice the precision of T.
 template <class T>
 void expect_backward_error(const SpdBlock<T>& block, std::int64_t k) {
   const int n = block.shape.n;

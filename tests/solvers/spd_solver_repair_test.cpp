@@ -36,7 +36,8 @@ class SpdSolverRepair : public SpdSolverTest {
     blocks.push_back(std::move(twins));
     return blocks;
   }
-  /// Returns the sizes that are worth testing: on the host, one code raises the pivots of every size.
+  /// Returns the sizes that are worth testing. On the host these are few, because repairs have the same code for all
+  /// sizes.
   [[nodiscard]] std::vector<int> sizes_raised_here(const std::vector<int>& sizes) const {
     return every_nth_size(sizes, backend_.kind == BackendKind::cuda ? 1 : 3);
   }
@@ -87,7 +88,8 @@ TEST_P(SpdSolverRepair, EveryAnswerIsThatOfANearbyMatrix) {
           Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd>(scaled, Eigen::EigenvaluesOnly).eigenvalues();
       const SpdJudgement judgement = judge(block, k, floor);
       if (block.info[k] != 0) {
-        // All rows have rounding errors of one size, which is large for small rows: no semidefinite matrix is near.
+        // Rounding errors are equally large in all rows. Compared with small rows, they are so large that no
+        // semidefinite matrix is near.
         ASSERT_LT(eigenvalues(0), -2 * used);
         expect_failed(block, k, judgement.info);
         continue;

@@ -61,8 +61,8 @@ TEST_P(SpdSolverStatus, NotFiniteInputIsFoundInEveryPlaceThatCounts) {
     for (const int n : sizes_here(sizes_under_test({1, 7, 8, 17, 32, 33, 64, 128}))) {
       const SpdShape shape{n, 2, storage};
       SCOPED_TRACE(shape_name(shape));
-      // One system for each element of A and b, which is not finite in that system. For larger sizes, every fifth or
-      // 17th element is tested, which still covers each row and each column.
+      // In each system, another element of A or b is not finite. For larger sizes, only every fifth or 17th element has
+      // a system, which still covers each row and each column.
       std::int64_t step = 1;
       if (n > 32) step = n > 64 ? 17 : 5;
       const std::int64_t matrix_size = shape.matrix_size(),

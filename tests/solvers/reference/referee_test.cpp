@@ -320,9 +320,9 @@ TYPED_TEST(SpdReferee, NumbersFarFromOneAreRight) {
 }
 
 TYPED_TEST(SpdReferee, BoundsHoldForEveryMatrixWithinRounding) {
-  // The numbers of A + dA, |dA_ij| = 30 u sqrt(a_ii a_jj), computed in double precision, must lie within the bounds for
-  // A. Kernel matrices have a floor, which raises most of their pivots; all other matrices have none. With a floor, u
-  // is that of double precision.
+  // The numbers of A + dA must lie within the bounds for A, if |dA_ij| = 30 u sqrt(a_ii a_jj). The numbers are computed
+  // in double precision. Kernel matrices have a floor, which raises most of their pivots; all other matrices have none.
+  // With a floor, u is that of double precision.
   using T = TypeParam;
   constexpr double first_order = 1.01;
   for (const int n : {2, 8, 32, 64, 97})
