@@ -13,7 +13,7 @@ class ArrayView {
   /// Views `size` elements from `data` on, or all elements of a container.
   ArrayView(const T* data, std::size_t size) : data_(data), size_(size) {}
   template <class Elements>
-  // NOLINTNEXTLINE(google-explicit-constructor): a vector is a view of its elements
+  // NOLINTNEXTLINE(google-explicit-constructor): accepts a container directly
   ArrayView(const Elements& elements) : data_(elements.data()), size_(elements.size()) {}
 
   /// Members with the meaning that std::span gives them.

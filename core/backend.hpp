@@ -1,4 +1,4 @@
-// Backends: each operation has three implementations behind one interface, cuda, cpu and reference.
+// The backends cuda, cpu and reference: three implementations of each operation, behind one interface.
 #pragma once
 
 #include <string>

@@ -17,8 +17,7 @@ namespace smallbatch {
 /// differ and one of them is NaN or infinite, or the bound is not positive and finite.
 [[nodiscard]] double error_over_bound(double got, double expected, double bound);
 
-/// Returns a bound as text for sentences, with enough digits that a sentence quotes the number that is compared: "30",
-/// "1.01", and "2^-22" for small powers of two.
+/// Returns a bound as text for messages, with up to ten digits: "30", "1.01", and "2^-22" for small powers of two.
 [[nodiscard]] std::string bound_text(double bound);
 
 /// The result of comparing many values.

@@ -16,7 +16,7 @@ namespace smallbatch {
 
 /// Throws the Error of throw_cuda_error() if the call failed. First removes the error from the CUDA runtime; otherwise
 /// an error that is not sticky would surface again at the next call. The function is inline because each shared library
-/// has its own CUDA runtime, and the error is in the caller's.
+/// has its own CUDA runtime, and only the caller's runtime knows the error.
 inline void check(cudaError_t status, std::source_location where = std::source_location::current()) {
   if (status == cudaSuccess) return;
   (void)cudaGetLastError();

@@ -12,10 +12,10 @@
 #pragma GCC visibility push(default)
 namespace smallbatch {
 
-/// Returns one line for people about the status of one problem. Status 0: summed. Status k > 0: summed, and k pairs of
-/// charges lie on one place; pairs with a charge of 0 are not counted. The singularity policy decided what these pairs
-/// contribute. With the statuses info_charges_not_finite and info_charges_out_of_range, every energy of the problem is
-/// NaN. With info_values_out_of_range, an energy leaves the range of double.
+/// Returns one line for people about the status of one problem. Status 0: summed. Status k > 0: summed, and k pairs
+/// have both charges at the same place. (Pairs with a charge of 0 are not counted.) The singularity policy decided what
+/// these k pairs contribute. With the statuses info_charges_not_finite and info_charges_out_of_range, every energy of
+/// the problem is NaN. With info_values_out_of_range, an energy leaves the range of double.
 std::string describe_pair_energy_info(std::int32_t info);
 
 /// Output of a sum over pairs. Energies are in the unit of V times e.

@@ -132,7 +132,7 @@ __global__ void __launch_bounds__(threads)
   if (threadIdx.x == 0) {
     __threadfence();  // the block's leaves are visible before the block counts as finished
     is_last = atomicInc(finished, gridDim.x - 1) == gridDim.x - 1;  // atomicInc also sets the counter back to 0
-    __threadfence();  // the leaves of all other blocks are visible after they count
+    __threadfence();  // the leaves of all finished blocks are visible from here on
   }
   __syncthreads();  // is_last is set
   if (!is_last) return;

@@ -25,7 +25,7 @@ enum class Accumulation {
                ///< d + 2)^2 u^2 sum |terms| (T. Ogita, S. M. Rump, S. Oishi, SIAM J. Sci. Comput. 26, 1955 (2005))
 };
 
-/// Returns the reduction of x_0 .. x_{count-1}, for dot together with y, on `threads` threads (0: one per core). T is
+/// Returns the reduction of x_0 .. x_{count-1}, computed on `threads` threads (0: one per core). Only dot uses y. T is
 /// float or double. A result that is not a number is always the same NaN.
 template <class T>
 double reduce(Reduction reduction, Accumulation accumulation, const T* x, const T* y, std::int64_t count,

@@ -52,8 +52,8 @@ constexpr std::int64_t integrations_of(std::int64_t times, std::int64_t integrat
 }
 
 /// Statuses of a channel. 0: correlated. Negative: the constants below; the first that applies is stored. The constant
-/// info_signal_not_finite means that a sample that is not flagged is a NaN or an infinity. The visibilities of its
-/// input are then NaN in the integration of that sample; all others are right.
+/// info_signal_not_finite: an unflagged sample is a NaN or an infinity. In the integration of this sample, the
+/// visibilities of its input are NaN; all others are right.
 inline constexpr std::int32_t info_signal_not_finite = -1;
 /// A visibility of finite samples is not finite, because sum_t |x_i(t)| |x_j(t)| leaves the range of float32.
 inline constexpr std::int32_t info_visibility_out_of_range = -2;

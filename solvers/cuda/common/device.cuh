@@ -146,9 +146,9 @@ __device__ __forceinline__ void now(T (&values)[Rows][Columns]) {
     for (int column = 0; column < Columns; ++column) now(values[row][column]);
 }
 
-/// Runs `body` in a loop with one turn, where the compiler does not know the number of turns. The compiler therefore
-/// does not move instructions into the loop or out of it. In long unrolled code, such moves would postpone much
-/// arithmetic, and more operands would be kept than there are registers. `once` is 1.
+/// Runs `body` in a loop with one turn. The compiler does not know that there is only one, so it does not move
+/// instructions into the loop or out of it. In long unrolled code, such moves would postpone much arithmetic, and more
+/// operands would be kept than there are registers. `once` is 1.
 template <class Body>
 __device__ __forceinline__ void apart(int& once, Body&& body) {
 #pragma unroll 1
@@ -393,8 +393,8 @@ __device__ __forceinline__ void let_next_kernel_begin() {
 __device__ __forceinline__ void wait_for_kernel_before() {
   NV_IF_TARGET(NV_PROVIDES_SM_90, (asm volatile("griddepcontrol.wait;" ::: "memory");))
 }
-/// Returns whether kernels can be launched ahead: only code for compute capability 9.0 and later waits in
-/// wait_for_kernel_before(), and all code of this build must wait.
+/// Returns whether kernels can be launched ahead: whether all code of this build is for compute capability 9.0 or
+/// later. Other code does not wait in wait_for_kernel_before().
 constexpr bool code_can_wait() {
   for (const int architecture : {__CUDA_ARCH_LIST__})
     if (architecture < 900) return false;

@@ -206,7 +206,7 @@ __device__ __forceinline__ void factor(int group, int lane, Memory& memory, T (&
       for (int u = slot; u < L::rows; ++u) a[u][k] = l[u];
     };
     if (general && sizeof(T) == sizeof(double) && k >= n)
-      return;  // rows of the identity (with floats the branch would cost registers)
+      return;  // nothing to do in rows of the identity (with floats, this branch would cost registers)
     if constexpr (is_apart<Apart, k>)
       apart(once, step);
     else
@@ -214,9 +214,9 @@ __device__ __forceinline__ void factor(int group, int lane, Memory& memory, T (&
   });
 }
 
-/// Multiplies C columns b by L^-1. Without `general`, factor() has left zeros on and above the diagonal. The zeros are
-/// selected, and the sign is changed, at each use of an element of L. Otherwise the compiler would do this for all of L
-/// ahead, and keep two versions of L in registers.
+/// Multiplies C columns b by L^-1. Without `general`, factor() has left zeros on and above the diagonal. With
+/// `general`, each use of an element of L puts zeros there. The sign, too, is changed at each use. Otherwise the
+/// compiler would change all of L ahead, and keep two versions of L in registers.
 template <class L, bool general, int C, class T>
 __device__ __forceinline__ void substitute_forward(int lane, const T (&a)[L::rows][L::size], T (&b)[C][L::rows],
                                                    int once) {
@@ -252,7 +252,8 @@ __device__ __forceinline__ void substitute_back(int group, int lane, Memory& mem
                                                 T (&y)[C][L::rows], int once) {
   constexpr int G = L::lanes, P = L::piece, width = G < 8 ? G : 8, shares = L::shares;
   constexpr int room = 2 * (G + L::systems * L::column_pitch);
-  // Rows that are exchanged at a time; systems lie G numbers further apart to avoid bank conflicts.
+  // Number of rows that are exchanged at a time. G numbers are left free after the rows of each system, to avoid bank
+  // conflicts.
   constexpr int block = L::systems * (width + 1) * G <= room ? width : 4, pitch = (block + 1) * G;
   static_assert(L::systems * pitch <= room);
   T* const rows = &memory.column[0][0] + group * pitch;
@@ -262,7 +263,7 @@ __device__ __forceinline__ void substitute_back(int group, int lane, Memory& mem
     else
       body();
   };
-  // Subtracts the sums over the rows of the slots `below` and later from slot s of y.
+  // Subtracts, from slot s of y, the sums over the rows of slot `below` and all later slots.
   const auto subtract_sums = [&]<int s, int below>() __attribute__((always_inline)) {
     unrolled<G / width>([&](auto part) __attribute__((always_inline)) {
       constexpr int first = width * part;
@@ -300,7 +301,7 @@ __device__ __forceinline__ void substitute_back(int group, int lane, Memory& mem
       });
     });
   };
-  // Subtracts the products with the rows of slot s from slot `to` of y.
+  // Subtracts, from slot `to` of y, the products with the rows of slot s.
   const auto subtract_rows = [&]<int s, int to>() __attribute__((always_inline)) {
     unrolled<G / block>([&](auto part) __attribute__((always_inline)) {
       constexpr int first = G - block * (part + 1);

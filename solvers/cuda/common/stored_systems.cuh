@@ -190,7 +190,8 @@ constexpr int apart_pitch(int n) {
   constexpr int piece = 16 / sizeof(T);
   return (n / piece | 1) * piece;
 }
-/// Returns the distance between systems of `rows` such rows, in numbers: a multiple of 128 bytes, plus `lanes` numbers.
+/// Returns the distance between systems of `rows` rows with this distance, in numbers. It is a multiple of 128 bytes,
+/// plus `lanes` numbers.
 template <class T>
 constexpr int apart_step(int n, int rows, int lanes) {
   constexpr int banks = 128 / sizeof(T);

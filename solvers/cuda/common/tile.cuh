@@ -61,8 +61,8 @@ template <class T, class L>
 struct alignas(16) TileMemory {
   T matrix[L::systems][L::staged_numbers];
   T rhs[L::systems * L::column_pitch];
-  // Pivot columns of the current and of the next step. Lanes also store elements of rows that are done, which are not
-  // used. These elements may lie in front of a column, hence L::lanes additional numbers.
+  // Pivot columns of the current and of the next step. Lanes also store elements of finished rows. These elements
+  // are not used, but they may lie in front of a column, hence L::lanes additional numbers.
   union {
     T column[2][L::lanes + L::systems * L::column_pitch];
     typename Residual<T>::Factor x[L::systems][L::size + 2];  // solutions to be judged
@@ -312,7 +312,8 @@ __device__ __forceinline__ T diagonal(int lane, int u, const T (&a)[L::rows][L::
   return value;
 }
 
-/// Stores rows first_row .. end_row - 1, multiples of G, of the symmetric matrix with the lower triangle of -a.
+/// Stores rows first_row .. end_row - 1 of the symmetric matrix that has the lower triangle -a. Both row numbers are
+/// multiples of G.
 template <int first_row, int end_row, class T, class L>
 __device__ __forceinline__ void store_negative(T* matrix, int group, int lane, const T (&a)[L::rows][L::size]) {
   constexpr int G = L::lanes, P = L::piece;

@@ -1,6 +1,6 @@
 // Factors L D L^T once, and solves with the factors many times. The two kernels are the two halves of the kernel in
-// solve/general.cu: the same distribution of systems over the lanes, the same arithmetic. The factors are in device
-// memory, packed by rows.
+// solve/general.cu. They distribute systems over the lanes as it does, and compute with the same arithmetic. The
+// factors are in device memory, packed by rows.
 //
 // Device memory holds the factors of A itself, without scaling. In registers, systems far from 1 are scaled by powers
 // of two. The factorization takes these powers from the diagonal of A. The solution takes them from the pivots, the D
@@ -105,7 +105,7 @@ __global__ void __launch_bounds__(warp_lanes, LdltPlan<T, N>::general_warps) fac
     }
   }
   settle<T, L>(args, memory, bad, bad_pivot);
-  __syncwarp();  // the statuses are stored, and so are the unusable factors of failed systems: NaN replaces them
+  __syncwarp();  // statuses and factors are stored: NaN now replaces the factors of failed systems
   if (is_own(memory) && args.to.info[own_system(memory)] != 0) {
     T* const to = args.to.x + own_system(memory) * args.to.x_stride;
 #pragma unroll 1

@@ -42,7 +42,7 @@ __device__ __forceinline__ void visit_pieces(std::int64_t step, int systems, Vis
   }
 }
 
-/// Returns how many systems the task has that begins with system `first`.
+/// Returns the number of systems in the task that begins with system `first`.
 __device__ __forceinline__ int systems_of(const Arguments<float>& args, std::int64_t first) {
   return static_cast<int>(min(args.count - first, std::int64_t{warp_lanes}));
 }

@@ -223,7 +223,7 @@ __device__ __forceinline__ InverseNorms store_and_judge(const Arguments<float>& 
   norms.inverse = largest_sum(sums);
   if (!(norms.matrix < infinity<double>())) norms.matrix = largest_row<L>(args.n, matrix, s);
   if (!(norms.inverse < infinity<double>())) norms.inverse = largest_row<L>(args.n, inverse, s);
-  int high = 0;  // upper half of the largest sum, which has enough digits
+  int high = 0;  // the upper half of the largest sum: it has enough digits
 #pragma unroll
   for (int i = 0; i < B; ++i) high = max(high, __double2hiint(sum_of_row(residual[i])) & 0x7fffffff);
   high = static_cast<int>(__reduce_max_sync(whole_warp, static_cast<unsigned>(high)));

@@ -26,7 +26,7 @@ __device__ __forceinline__ void sweep(int group, int lane, TileMemory<T, L>& mem
   T pivot = shuffle(a[0][0], 0, G);
 #pragma unroll 1
   for (int first = 0; first < N; first += G) {
-    T swept[N];  // the swept rows, which move behind the last row; columns from G on
+    T swept[N];  // columns from G on of the swept rows, which move behind the last row
     const auto step = [&](auto index) __attribute__((always_inline)) {
       constexpr int t = index, next = t + 1;
       const T inverse = reciprocal(pivot);
@@ -95,8 +95,8 @@ __device__ __forceinline__ std::int64_t system_of(const Arguments<T>& args, unsi
   return min(std::int64_t{fresh(static_cast<int>(task))} * L::systems + group, args.count - 1);
 }
 
-/// Starts to copy whole matrices, 16 bytes at a time. Other than for stage_pieces(), the number of pieces in a row need
-/// not divide the number of lanes in a warp.
+/// Starts to copy whole matrices, 16 bytes at a time. Unlike in stage_pieces(), the number of pieces in a row need not
+/// divide the number of lanes in a warp.
 template <class T, class L, class Source>
 __device__ __forceinline__ void stage_rows(Source&& source, TileMemory<T, L>& memory) {
   constexpr int P = L::piece, per_row = L::pieces_per_row;

@@ -1,7 +1,7 @@
 // Inverses by the symmetric sweep of 8 x 8 tiles, and their judgement.
 //
 // A warp has one system. The lower triangle of tiles is in registers while it is swept. The inverse is then in shared
-// memory. From there both triangles are stored, and the tensor cores read it for the residual. For the residual, A is
+// memory. Both triangles are stored from there. For the residual, the tensor cores read the inverse there, and A is
 // read a second time, from the cache. Floats are swept in double precision, too. Whole matrices of 32 to 48 rows of
 // doubles are loaded through the same shared memory, which later holds the halves of X.
 #include "core/gpu_plans.cuh"
@@ -87,7 +87,7 @@ inline constexpr bool is_read_by_twos = B < 8 || (sizeof(T) == sizeof(float) && 
 template <class T, int B, bool Whole>
 __global__ void __launch_bounds__(warp_lanes, resident_warps<B, Whole>) block_sweep_kernel(Arguments<T> args) {
   constexpr bool scaled = sizeof(T) == sizeof(double);  // for floats, the range of double suffices
-  // Whether X is judged by row_norms_by_halves(). Shared memory must have room for the halves, and before them for A.
+  // Whether X is judged by row_norms_by_halves(). Shared memory must have room for A first, and later for the halves.
   constexpr bool by_halves = scaled && Whole && B >= 4 && B <= 6;
   __shared__ std::conditional_t<by_halves, HalvedMemory<B>, InverseMemory<B>> memory;
   __shared__ int a_exponent, x_exponent;  // exponents of the factors for A and X; in shared memory, because the

@@ -401,7 +401,7 @@ __device__ double rcond_of_nearby(const Arguments<T>& args, std::int64_t system,
     if (const int row = warp_lanes * u + lane; row < n)
       top = max(top, ilogb(static_cast<double>(element(args, system, row, row))));
   top = max_of_group<warp_lanes>(top);
-  double sum[rows], sum_inverse[rows];  // of A 2^-top, and of its inverse
+  double sum[rows], sum_inverse[rows];  // row sums of (A + diag(e)) 2^-top, and of its inverse
 #pragma unroll
   for (int u = 0; u < rows; ++u) {
     sum[u] = scale(own.added[u], -2 * own.half[u] - top);

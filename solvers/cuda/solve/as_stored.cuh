@@ -7,10 +7,10 @@
 // conflicts. If only x is wanted, the next systems are copied while the warp works on the current systems, which are in
 // registers by then.
 //
-// A matrix that is judged stays in shared memory. If more warps fit that way, only the packed lower triangle of the
-// last block on the diagonal is kept, beside the matrix. The matrix is symmetric, so no number is lost. After the
-// judgement the factors replace the matrix. The norm of A^-1 is computed from them (solve/kept_factors.cuh). Systems
-// that are not plain are marked for the general kernel (solve/general.cu).
+// A matrix that is judged stays in shared memory. If more warps fit that way, the last rows are not kept, except for
+// the packed lower triangle of their block on the diagonal. The remaining elements are in the other rows, by symmetry.
+// After the judgement the factors replace the matrix. The norm of A^-1 is computed from them (solve/kept_factors.cuh).
+// Systems that are not plain are marked for the general kernel (solve/general.cu).
 #pragma once
 
 #include <algorithm>
@@ -51,8 +51,8 @@ struct alignas(16) StoredXMemory {
   static constexpr int rhs_pitch = L::column_pitch + (follows ? packed_begin(Last) : 0);
   T identity[L::numbers];  // rows of the identity
   T rhs[L::systems * rhs_pitch];
-  // Pivot columns of the current and of the next step. Lanes also store elements of rows that are done, which are not
-  // used. These elements may lie in front of a column, hence L::lanes additional numbers.
+  // Pivot columns of the current and of the next step. Lanes also store elements of finished rows. These elements
+  // are not used, but they may lie in front of a column, hence L::lanes additional numbers.
   union {
     T column[2][L::lanes + L::systems * L::column_pitch];
     typename Residual<T>::Factor x[L::systems][(L::size + 3) / 4 * 4 + 2];  // solutions to be judged

@@ -168,7 +168,7 @@ __device__ __forceinline__ void multipliers_of(int j, const Corner& c, double (&
   l[2] = choose(j, 0, 0, 0, c.l32);
 }
 
-/// How many numbers of a vector a lane has. They belong to the rows `lane` and `lane` + 32.
+/// Number of a vector's elements in each lane: those of the rows `lane` and `lane` + 32.
 template <int B>
 inline constexpr int rows_of_lane = (block_size * B + warp_lanes - 1) / warp_lanes;
 
@@ -476,7 +476,7 @@ __device__ __forceinline__ bool factor_blocks(int n, bool odd, Blocks<B>& a, Blo
     });
   };
   if constexpr (BlocksPlan<B, Full>::ahead) {
-    // The factors of a diagonal block are a long chain of dependences. Meanwhile, most of a column is finished.
+    // Factoring a diagonal block takes many steps that wait for each other. Most of a column is finished meanwhile.
     factor_diagonal(0, a[0], 0);
     unrolled<B - 1>([&](auto column) __attribute__((always_inline)) {
       constexpr int k = column;
@@ -623,8 +623,8 @@ __device__ __forceinline__ void invert_factors(Blocks<B>& a, BlocksMemory<B>& me
 template <int B>
 __device__ __forceinline__ double norm_of_inverse(int m, const Blocks<B>& a, const BlocksMemory<B>& memory) {
   const BlockLane own;
-  // U D^-1 U^T is symmetric, so only its lower blocks are computed. The sum of a row is a row of blocks up to the
-  // diagonal, plus the column of blocks below.
+  // U D^-1 U^T is symmetric, so only its lower blocks are computed. The sum of a row covers the row of blocks up to the
+  // diagonal and, by symmetry, the column of blocks below the diagonal.
   Block column_sum[B] = {};
   double row_sum[B] = {};
   const auto count = [&](int J, int H, const Block& product) __attribute__((always_inline)) {
@@ -1002,7 +1002,7 @@ __global__ void __launch_bounds__(warp_lanes, BlocksPlan<B, Full>::warps) ldlt_b
       args.marks[task] = bad ? Mark::unsettled : Mark::settled;
     }
     if constexpr (!Packed && Full) leave_to_bulk_copies();
-    __syncwarp();  // everything that this system has left in shared memory has been read
+    __syncwarp();  // all data of this system in shared memory have been read
   }
 }
 
@@ -1034,8 +1034,9 @@ cudaError_t launch_blocks(const SolveRow& row, const SpdBatch<T>& batch, const S
   cudaError_t status = cudaGetDevice(&device);
   if (status == cudaSuccess) status = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
   if (status != cudaSuccess) return status;
-  // The rows that are copied at a time must fit beside row.warps.here warps, or into the memory of the kept blocks. A
-  // run of rows is copied with the whole 16-byte pieces at its ends, which takes up to `rests` more bytes.
+  // Rows are copied into the memory of the kept blocks. Without kept blocks, they are copied into the shared memory
+  // that is left if a multiprocessor holds row.warps.here warps. The whole 16-byte pieces at the ends of a run of rows
+  // take up to `rests` more bytes.
   constexpr int number = sizeof(T), of_multiprocessor = 227 << 10, of_block = 1 << 10, rests = 32;
   const bool apart = n % 16 == 0 && lies_in_pieces(batch) && !packed && !chosen.stays;
   arguments.kept_pitch = apart ? n + block_size : n;  // without the extra block, rows of whole lines would all begin in

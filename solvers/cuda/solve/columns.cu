@@ -1,7 +1,7 @@
 // Solves plain systems with several right-hand sides by L D L^T with factors that stay in registers. It stores x and
-// the status alone or, for 32 rows in single precision, also the backward error. While the matrices are eliminated in
-// registers, right-hand sides are copied into the shared memory that the matrices have left. Answers replace them there
-// and are then stored. Device memory is thus read and written in whole runs.
+// the status. For 32 rows in single precision, it can also store the backward error. While the matrices are eliminated
+// in registers, right-hand sides are copied into the shared memory that the matrices have left. Answers replace them
+// there and are then stored. Device memory is thus read and written in whole runs.
 //
 // The kernels take whole matrices of 32 rows, in double precision also of 16 rows, that begin at multiples of 16 bytes.
 // Systems that are not plain are marked for the general kernel (solve/general.cu). This is one file, because all steps
@@ -52,8 +52,8 @@ struct alignas(16) ColumnsMemory {
       T triangle[Plan::judged ? L::systems : 1][Plan::judged ? packed_pitch<L> : L::piece];
     } rhs;
   };
-  // Pivot columns of the current and of the next step. Lanes also store elements of rows that are done, which are not
-  // used. These elements may lie in front of a column, hence L::lanes additional numbers.
+  // Pivot columns of the current and of the next step. Lanes also store elements of finished rows. These elements
+  // are not used, but they may lie in front of a column, hence L::lanes additional numbers.
   T column[2][L::lanes + L::systems * L::column_pitch];
 };
 
@@ -393,9 +393,9 @@ cudaError_t launch_columns(const SolveRow& row, const SpdBatch<T>& batch, const 
     kernel = columns_kernel<T, solve_table[i].padded, solve_table[i].asked == bit_of(Asked::error)>;
   });
   Arguments<T> arguments = arguments_of(batch, solution, marks);
+  // In these kernels, `vectors` says whether right-hand sides may be copied in pieces.
   arguments.vectors = batch.shape.nrhs * sizeof(T) % 16 == 0 && lies_in_pieces(batch.b, batch.b_step()) &&
-                      lies_in_pieces(solution.x, arguments.to.x_stride);  // here: right-hand sides may be copied in
-                                                                          // pieces
+                      lies_in_pieces(solution.x, arguments.to.x_stride);
   return launch(kernel, row.systems(), arguments, stream);
 }
 

@@ -2,9 +2,9 @@
 // has the elimination.
 //
 // The kernels take any n up to N, any number of right-hand sides, systems of different sizes, and any storage and
-// alignment. They mark all systems that are not plain for the general kernel (solve/gauss_jordan_general.cu). Such
-// systems are not symmetric to the bit, have numbers far from 1, or fail. A stays in shared memory until all right-hand
-// sides are solved and judged.
+// alignment. Systems that are not plain are marked for the general kernel (solve/gauss_jordan_general.cu). They are not
+// symmetric to the bit, have numbers far from 1, or fail. A stays in shared memory until all right-hand sides are
+// solved and judged.
 #include "solvers/cuda/common/tile_judgement.cuh"
 #include "solvers/cuda/kernels.cuh"
 #include "solvers/cuda/solve/gauss_jordan_plan.cuh"
@@ -17,8 +17,8 @@ template <class T, class L, int C>
 struct alignas(16) GaussJordanMemory {
   T matrix[L::numbers];
   T rhs[C][L::systems * L::column_pitch];
-  // Pivot columns of the current and of the next step. Lanes also store elements of rows that are done, which are not
-  // used. These elements may lie in front of a column, hence L::lanes additional numbers.
+  // Pivot columns of the current and of the next step. Lanes also store elements of finished rows. These elements
+  // are not used, but they may lie in front of a column, hence L::lanes additional numbers.
   union {
     T column[2][L::lanes + L::systems * L::column_pitch];
     typename Residual<T>::Factor x[L::systems][L::size + 2];  // solutions to be judged

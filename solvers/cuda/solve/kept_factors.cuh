@@ -18,8 +18,8 @@ template <class T, class L>
 struct KeptFactors {
   static constexpr int N = L::size, P = L::piece;
   static constexpr int lanes = L::lanes / 2;  ///< lanes that have one vector
-  static constexpr int rows = N / lanes;      ///< rows of a lane: lanes m + lane, m = 0, 1, ...
-  /// Rows that get the sums of later rows before the first of them is solved.
+  static constexpr int rows = N / lanes;      ///< how many rows a lane has: lane, lane + lanes, ...
+  /// Number of rows that get the sums of later rows before the first of them is solved.
   static constexpr int slot = L::lanes * L::shares;
   static constexpr int edge = lanes < 4 ? 4 : lanes;  ///< rows of a tile, and rows solved at once
   static constexpr int tile = edge * 4;
@@ -41,7 +41,7 @@ struct KeptFactors {
     constexpr int G = L::lanes;
     unrolled<L::rows>([&](auto index) __attribute__((always_inline)) {
       constexpr int u = index, band = G * u / edge;
-      const int beyond = G > edge ? lane / edge : 0;  // rows of tiles after row `band`
+      const int beyond = G > edge ? lane / edge : 0;  // the lane's row of tiles is number band + beyond
       T* const row = own + tiles_before(band) * tile + beyond * (edge / 4 * tile * (band + 1)) + lane % edge * 4;
 #pragma unroll
       for (int c = 0; c < L::columns(u); c += P) {
@@ -62,7 +62,7 @@ struct KeptFactors {
     __device__ __forceinline__ void keep(int lane, int turn, const T (&l)[L::rows][4]) const {
       constexpr int G = L::lanes;
       static_assert(P == 4 && G == 2 * edge);
-      const int beyond = lane / edge;  // rows of tiles after row `band`
+      const int beyond = lane / edge;  // the lane's row of tiles is number band + beyond
 #pragma unroll
       for (int u = first_slot; u < L::rows; ++u) {
         if (u == first_slot && beyond < turn) continue;
@@ -168,7 +168,7 @@ struct KeptFactors {
   /// of L^T y.
   template <int first, int below>
   static __device__ __forceinline__ void subtract_sums(const T* own_rows, int lane, T (&y)[rows]) {
-    // A lane keeps one sum for each lane that it stands for in a kernel without shares.
+    // A lane does the work of several lanes of a kernel without shares, and keeps one sum for each of them.
     constexpr int sums = slot / lanes;
     T p[sums][edge];
     bool has[sums]{};

@@ -1,11 +1,11 @@
-// The norm ||A^-1||_1 from the factors of A. It is exact for few rows. Otherwise it is estimated from below by four
-// solutions, two at a time. Private to solvers/cuda. (Source: N. J. Higham, F. Tisseur, "A block algorithm for matrix
-// 1-norm estimation", SIAM J. Matrix Anal. Appl. 21, 2000.)
+// The norm ||A^-1||_1 from the factors of A. For few rows it is exact. For more rows it is a lower bound: A^-1 is
+// applied to four vectors, two at a time. Private to solvers/cuda. (Source: N. J. Higham, F. Tisseur, "A block
+// algorithm for matrix 1-norm estimation", SIAM J. Matrix Anal. Appl. 21, 2000.)
 //
-// The norm is at least that of any column of A^-1. It is also at least the largest element of the product of A^-1 and a
-// vector of signs. If this element is in row i, column i of A^-1 is worth computing. The first two vectors are ones,
-// and the unit vector of the smallest pivot d_k. The vector of ones gives the exact norm if A^-1 has no negative
-// element. The norm of column k is at least 1 / d_k.
+// The norm is at least that of any column of A^-1. It is also at least the largest element of A^-1 v, where all
+// elements of v are 1 or -1. If this element has index i, column i of A^-1 is likely to have a large norm. The first
+// vector is all ones: it gives the exact norm if A^-1 has no negative element. The second is the unit vector e_k of the
+// smallest pivot d_k: the norm of column k is at least 1 / d_k.
 #pragma once
 
 #include "solvers/cuda/common/device.cuh"
@@ -36,8 +36,7 @@ __device__ __forceinline__ int row_of_largest(int n, int lane, const T (&y)[R], 
   return min_of_group<G>(where);
 }
 
-/// Raises the norm to a lower bound. A bound that is not a number makes the norm NaN: then the factors do not give a
-/// bound.
+/// Raises the norm to `bound` if it is smaller. If `bound` is NaN, the factors give no norm, and the norm becomes NaN.
 __device__ __forceinline__ void raise(double& norm, double bound) {
   if (norm == norm && !(bound <= norm)) norm = bound;
 }
@@ -98,8 +97,9 @@ struct NormEstimate {
   }
 
  private:
-  /// Returns whether vector c consists of signs. For the vector of ones, the largest element is not used as a bound:
-  /// its column is computed next.
+  /// Returns whether vector c has only elements 1 and -1. For vector 1, the largest element of its product with A^-1
+  /// also is a bound of the norm. Vector 0 needs no such bound: the column with the index of this element is computed
+  /// anyway, and the norm of the column is no smaller.
   __device__ __forceinline__ static bool has_signs(int c, int turn, int n) { return n > exact_up_to && turn == c; }
 };
 

@@ -1,10 +1,10 @@
 // Solves plain systems by L D L^T with all wanted numbers, in one pass over the matrices. The matrices stay in shared
 // memory, where they were copied to, until the answers are judged. Private to solvers/cuda.
 //
-// The kernels take any n up to N, any number of right-hand sides or none, and systems of different sizes. They mark all
-// systems that are not plain for the general kernel (solve/general.cu). Such systems are not symmetric to the bit, have
-// numbers far from 1, or fail. The answers have the same bits as in solve/pieces.cu, because the order of operations is
-// the same.
+// The kernels take any n up to N, any number of right-hand sides or none, and systems of different sizes. Systems that
+// are not plain are marked for the general kernel (solve/general.cu). They are not symmetric to the bit, have numbers
+// far from 1, or fail. The answers have the same bits as in solve/pieces.cu, because the order of operations is the
+// same.
 #pragma once
 
 #include "core/gpu_plans.cuh"
@@ -23,8 +23,8 @@ template <class T, class L>
 struct alignas(16) OnePassMemory {
   T matrix[L::numbers];  // holds rows of the identity for systems kept as they are stored
   T rhs[L::systems * L::column_pitch];
-  // Pivot columns of the current and of the next step. Lanes also store elements of rows that are done, which are not
-  // used. These elements may lie in front of a column, hence L::lanes additional numbers.
+  // Pivot columns of the current and of the next step. Lanes also store elements of finished rows. These elements
+  // are not used, but they may lie in front of a column, hence L::lanes additional numbers.
   union {
     T column[2][L::lanes + L::systems * L::column_pitch];
     typename Residual<T>::Factor x[L::systems][L::size + 2];  // solutions to be judged

@@ -2,9 +2,10 @@
 // matrices that begin at multiples of 16 bytes, with one right-hand side. Private to solvers/cuda.
 //
 // The first 24 rows stay in shared memory until the answers are judged. By symmetry, they contain everything but the
-// last block of 8 x 8 on the diagonal. The lower triangle of this block takes the place of the right-hand sides. As
-// many warps therefore fit as for x alone. Rows are copied in the order of solve/pieces.cu; the first rows take the
-// place of the last. Systems that are not plain are marked for the general kernel (solve/general.cu).
+// last block of 8 x 8 on the diagonal. The lower triangle of this block takes the place of the right-hand sides. The
+// number of warps that fit is therefore the same as for x alone. Rows are copied in the order of solve/pieces.cu; the
+// first rows take the place of the last. Systems that are not plain are marked for the general kernel
+// (solve/general.cu).
 #pragma once
 
 #include "solvers/cuda/common/ldlt_elimination.cuh"

@@ -41,7 +41,7 @@ struct HereElsewhere {
 struct Schedule {
   int late = 0;                                  ///< rows at the beginning of a matrix that are fetched last
   int place = 0;                                 ///< first of the rows that the late rows replace
-  HereElsewhere<int> turning{0, 0};              ///< number of the first slots that have their steps in a loop
+  HereElsewhere<int> turning{0, 0};              ///< the steps of this many slots, from the first on, are in loops
   HereElsewhere<int> apart{0, 0};                ///< every `apart`-th elimination step runs in apart(); 0: none
   HereElsewhere<bool> back_apart{false, false};  ///< whether steps of the back substitution run in apart()
   bool early = false;                            ///< whether the next reciprocal is computed beside the rest of a step
@@ -61,7 +61,7 @@ struct SolveRow {
   Family family;
   int padded;                ///< rows of the kernel; 0: as many as A has
   int lanes;                 ///< lanes that share a system
-  int shares;                ///< sums are added in the order of this many times as many lanes
+  int shares;                ///< sums are added in the order of a kernel with lanes * shares lanes
   HereElsewhere<int> warps;  ///< warps that a multiprocessor holds at least
   Schedule schedule;
   const char* gain;  ///< gain over the rows below on an H200: 10^6 systems per second, or a ratio; empty: not measured

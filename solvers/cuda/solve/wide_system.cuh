@@ -3,8 +3,8 @@
 //
 // A block of 128 threads has one system, and a thread has one row. The lower triangle lies in panels of 8 columns,
 // column after column. Threads of neighbouring rows therefore read neighbouring numbers. Threads read 16 bytes of a
-// column at a time. Threads of neighbouring columns that read along a row do so without bank conflicts, because of the
-// padding between columns. Identity rows pad n to whole panels.
+// column at a time. Padding between columns avoids bank conflicts when threads read neighbouring columns of one row.
+// Identity rows pad n to whole panels.
 #pragma once
 
 #include <type_traits>
