@@ -26,7 +26,7 @@ struct StoredVerdicts {
   std::vector<float> error_over_bound;  ///< (batch), NaN if nothing was checked
 };
 
-/// Reader of one result file. ProblemReader describes the checks of the constructor, the errors, and reading on several
+/// Reader of one result file. See ProblemReader for the checks of the constructor, the errors, and reading on several
 /// threads. The sets describe the results. PotentialSet::type is the type of V, and PairEnergySet::type the type in
 /// which pairs were computed. The member `offset` is filled only if the results have values at charges.
 class ResultReader {

@@ -191,7 +191,7 @@ struct WorkOfSet {
 struct VerificationSummary {
   std::string criterion;                                ///< the rule, in words and a formula
   std::int64_t checked = 0, agreed = 0, disagreed = 0;  ///< numbers of answers
-  double worst_error_over_bound = 0;                    ///< largest of the checked answers
+  double worst_error_over_bound = 0;                    ///< the largest value among the checked answers
   std::int64_t worst_index = -1;                        ///< problem with this error; -1: nothing was checked
 
   /// Adds the totals of a share of the set that begins at problem `start`.

@@ -30,10 +30,10 @@ ByteCheck check_bytes(const std::string& path, unsigned threads = 0, const std::
 class InputFile;
 /// Compares all bytes of a file that is already open. Its objects are then not described a second time.
 ByteCheck check_bytes(const InputFile& file, unsigned threads, const std::function<void()>& between);
-/// From now on, every read of a result file first compares the pieces that it overlaps, each piece once. A read throws
-/// Error(bad_input), which names the piece, if the piece is not what was written. Results before format 1.7 are not
-/// compared, and neither are datasets that are stored in another way than they were written. Throws at once if the
-/// checksums are damaged or gone.
+/// From now on, each read of a result file first checks the checksums of the pieces that it touches. No piece is
+/// checked twice. If a piece has changed, the read throws Error(bad_input), which names the piece. Results before
+/// format 1.7 are not checked. Datasets that are stored in another way than they were written are not checked, either.
+/// Throws at once if the checksums are damaged or gone.
 void compare_reads(InputFile& file);
 
 }  // namespace smallbatch

@@ -14,7 +14,7 @@
 
 namespace smallbatch {
 
-/// The most columns of b: indices within a system have 32 bits.
+/// Maximum number of columns of b. Indices within a system have 32 bits.
 inline constexpr std::int64_t most_rhs = INT32_MAX / max_system_size;
 /// Values of the attributes of a solve set.
 inline const std::string uplo_lower = "lower", uplo_upper = "upper";
@@ -52,7 +52,8 @@ std::int64_t check_format(const InputFile& file, std::vector<std::string>& warni
 
 bool is_result_file(const InputFile& file);
 
-/// Returns the names of the sets of a kind, "/solve". Each must be a group with a name without control characters.
+/// Returns the names of all sets under `kind`, for example "/solve". Throws if a set is no group, or if its name has
+/// control characters.
 std::vector<std::string> set_names(const InputFile& file, const std::string& kind);
 
 /// Returns the beginning of a message about a dataset that must fit the signal of a correlation set.
@@ -66,7 +67,7 @@ std::vector<std::int64_t> read_offset(const InputFile& file, const std::string& 
 /// Reads the sizes of `systems`, each from 0 to n. `remedy` is for messages.
 std::vector<std::int64_t> read_sizes(const InputFile& file, const SolveSet& set, const AxisRange& systems,
                                      const std::string& remedy);
-/// Checks the sizes of all systems, and counts them in systems_of_size.
+/// Checks the sizes of all systems, and counts the systems of each size in systems_of_size.
 void check_sizes(const InputFile& file, SolveSet& set, const std::string& remedy);
 
 /// Reads an attribute that is 0, 1 or absent. `remedy` says when to set it.

@@ -8,8 +8,8 @@
 
 namespace smallbatch {
 
-/// Returns true for attributes that HDF5, netCDF, xarray, MATLAB, Octave or PyTables put on objects by themselves. Also
-/// returns true for descriptions in words, such as `comment`.
+/// Returns true for attributes that HDF5, netCDF, xarray, MATLAB, Octave or PyTables add to objects without being
+/// asked. Also returns true for attributes that describe something in words, such as `comment`.
 bool is_attribute_of_others(const std::string& name);
 
 /// Returns a text for every unknown attribute of the object: "its attribute "units" is unknown: did you mean "unit"?".

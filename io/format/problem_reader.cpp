@@ -64,7 +64,7 @@ std::int64_t square_root(std::int64_t flat) {
   return n * n == flat ? n : 0;
 }
 
-/// Returns the kind of matrices, as text, that follows from the number of axes of A.
+/// Returns a text for the kind of matrices in A, which follows from the number of axes.
 std::string matrices_text(const std::vector<std::int64_t>& shape) {
   if (shape.size() == 3) return "dense matrices of " + std::to_string(shape[1]) + " x " + std::to_string(shape[2]);
   return shape.size() == 2 ? "packed triangles" : "neither dense matrices nor packed triangles";
@@ -79,7 +79,7 @@ std::string systems_text(const SolveSet& set) {
 
 std::string reshape_text(std::int64_t n) { return ".reshape" + shape_text({-1, n, n}); }
 
-/// Returns the remedy for an A of a shape that cannot hold systems.
+/// Returns the remedy for an A with a shape that cannot hold systems.
 std::string remedy_of_matrices(const std::vector<std::int64_t>& shape) {
   const std::size_t rank = shape.size();
   const std::int64_t last = rank > 0 ? shape.back() : 0, first = rank > 0 ? shape.front() : 0;
@@ -99,7 +99,7 @@ std::string remedy_of_matrices(const std::vector<std::int64_t>& shape) {
   return "Store square matrices, or lower triangles packed by rows.";
 }
 
-/// Returns the remedy for right-hand sides of this shape, which do not fit the systems.
+/// Returns the remedy for right-hand sides with a shape that does not fit the systems.
 std::string remedy_of_rhs(const std::vector<std::int64_t>& shape, const SolveSet& set) {
   const std::size_t rank = shape.size();
   const std::int64_t n = set.shape.n, first = rank > 0 ? shape.front() : 0, last = rank > 0 ? shape.back() : 0;
@@ -122,8 +122,8 @@ void to_angstrom(const std::vector<ExactPlace>& origin, const std::vector<std::i
   for (double& value : triples) value *= unit_in_angstrom;
 }
 
-/// Returns the hash of the frequencies of `channels` and of the positions of inputs. `first` is the index of the first
-/// channel in the share. The positions count for every channel.
+/// Returns the hash of the frequencies of `channels` and of the positions of all inputs. The positions are added once
+/// for each channel. `first` is the index of the first channel in the share.
 std::uint64_t hash_of_channels(const CorrelationSet& set, const AxisRange& channels, std::int64_t first) {
   std::uint64_t hash = 0;
   if (!set.frequency.empty())
@@ -160,7 +160,7 @@ struct ProblemReader::Impl {
   InputFile file;
   ProblemSets sets;
   std::vector<std::string> warnings;
-  std::vector<std::string> without_unit;  ///< datasets of positions that have no unit
+  std::vector<std::string> without_unit;  ///< datasets of positions without a unit
   std::vector<std::string> notes;
   std::map<std::string, ChargeSource> sources;
   ShareStarts starts;     ///< of sets that were cut to a share
@@ -233,8 +233,8 @@ struct ProblemReader::Impl {
     shape.determinant_only = true;
   }
 
-  /// Whether the first numbers of A, row after row, look like symmetric matrices of n rows. There may be one matrix, or
-  /// several flattened matrices.
+  /// Whether the first numbers of A look like symmetric n x n matrices, stored by rows, one after the other. There may
+  /// be only one matrix.
   [[nodiscard]] bool is_symmetric(const std::string& a, const SolveSet& set, std::int64_t n) const {
     const std::int64_t length = set.shape.matrix_size(), rows = std::min<std::int64_t>(set.batch, max_system_size);
     std::vector<double> values(static_cast<std::size_t>(rows * length));
@@ -251,8 +251,9 @@ struct ProblemReader::Impl {
     return true;
   }
 
-  /// Some shapes of A allow dense matrices and packed triangles (io/FORMAT.md). The attributes of the set, b or the
-  /// numbers of A then decide. If they do not, A is refused. The numbers decide nothing if only one triangle is filled.
+  /// Some shapes of A fit dense matrices as well as packed triangles (io/FORMAT.md). The attributes of the set, b, or
+  /// the numbers of A may then tell which A holds. If nothing tells, A is refused. The numbers do not tell if only one
+  /// triangle is filled.
   void read_storage(const std::string& group, SolveSet& set, const DatasetInfo& matrices) const {
     const bool has_uplo = read_uplo(group, set);
     const std::string found = matrices.type_name + " " + shape_text(matrices.shape);

@@ -317,7 +317,7 @@ template <class T>
 void ResultReader::read(const SolveSet& set, std::int64_t first, std::int64_t count, SpdBlock<T>& block) const {
   expect_type(scalar_type_of<T>, set.type, set.name);
   expect_range(first, count, set.batch, set.name);
-  // The block keeps the shape that the caller gave it: results do not say how A was stored.
+  // The block keeps the shape that the caller gave it, because results do not say how A was stored.
   block.first = first;
   block.count = count;
   impl_->read(set, block);

@@ -76,7 +76,7 @@ ResultTable result_table(const PotentialSet& set, ScalarType computed) {
   if (!on_lattice) return table;
   for (const char* place : {"origin", "spacing"})
     table.push_back({place, "float64", {problem, axis}, "angstrom", Created::apart});
-  for (const ResultAxis& along : {x, y, z})  // absent unless all problems have one lattice
+  for (const ResultAxis& along : {x, y, z})  // in the file only if all problems have the same lattice
     table.push_back({along.name, "float64", {along}, "angstrom", Created::apart});
   return table;
 }

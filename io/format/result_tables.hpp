@@ -60,8 +60,8 @@ inline constexpr std::array<std::pair<const char*, std::vector<double> Potential
      {"V_max", &PotentialStatistics::highest},
      {"V_mean", &PotentialStatistics::mean}}};
 
-/// Calls visit(name, ranges of the first axes, numbers) for each dataset of a block. A const block is being written,
-/// and a mutable block is being read.
+/// Calls visit(name, ranges of the first axes, numbers) for each dataset of a block. A const block is written to the
+/// file. A mutable block is filled from the file.
 template <class Block, class Visit>
 void for_each_part(const SolveSet& set, Block& block, const ShareStart& start, const Visit& visit) {
   const AxisRange systems{start.problem + block.first, block.count};

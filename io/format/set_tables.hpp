@@ -48,7 +48,7 @@ struct SetTable {
 extern const SetTable solve_set_table, charge_set_table, potential_set_table, pair_energy_set_table,
     correlation_set_table;
 
-/// Throws if the dataset of this row has none of the row's types.
+/// Throws unless the dataset has one of the row's types.
 void expect_type_of(const InputFile& file, const std::string& dataset, const DatasetRow& row,
                     const std::string& remedy);
 

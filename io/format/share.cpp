@@ -9,7 +9,7 @@
 namespace smallbatch {
 namespace {
 
-/// Returns the sum of the first `index` of `count` equal parts of `total`, rounded down. No product overflows.
+/// Returns total * index / count, rounded down. No product overflows.
 std::int64_t before(std::int64_t total, std::int64_t index, std::int64_t count) {
   return total / count * index + total % count * index / count;
 }

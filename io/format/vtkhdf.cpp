@@ -15,8 +15,8 @@ bool all_alike(const std::vector<double>& triples) {
 
 std::vector<double> first_triple(const std::vector<double>& triples) { return {triples.begin(), triples.begin() + 3}; }
 
-/// Returns the times of the steps of /VTKHDF, which must rise. They are the frames' times. If these do not rise, they
-/// are the frames' steps, and otherwise the problems' indices.
+/// Returns the times of the steps of /VTKHDF, which must rise. These are the frames' times if the times rise. Otherwise
+/// they are the frames' steps if the steps rise, or else the problems' indices.
 std::vector<double> vtk_times(const PotentialSet& set) {
   const auto rise = [](const std::vector<double>& values) {
     const auto falls = [](double a, double b) { return !(a < b); };

@@ -93,8 +93,8 @@ struct StoredObject {
   std::shared_ptr<const Defect> contents_defect;
 };
 
-/// Returns the bytes of an array, or nothing if the shape has a negative length or the number exceeds 64 bits. If a
-/// length is zero, there are no bytes, whatever the other lengths are.
+/// Returns the bytes of an array, or nothing if the shape has a negative length, or if their number needs more than 64
+/// bits. If a length is zero, there are no bytes, whatever the other lengths are.
 std::optional<std::uint64_t> declared_bytes(const std::vector<std::int64_t>& shape, std::uint64_t element_bytes);
 
 /// Whether a file of `file_bytes` bytes can hold the dataset at its declared address. Descriptions may be wrong, so

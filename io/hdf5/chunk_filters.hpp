@@ -24,7 +24,7 @@ struct ChunkFilter {
 std::uint64_t largest_unpacked_ratio(std::span<const ChunkFilter> filters);
 
 /// Whether undoing the filter can make a chunk larger. A chunk may have one such filter at most: two such filters could
-/// make a million bytes of one byte.
+/// turn one byte into a million bytes.
 inline bool packs(const ChunkFilter& filter) { return largest_unpacked_ratio({&filter, 1}) > 1; }
 
 /// Size of the largest compressed chunk, in bytes after unpacking. A chunk is unpacked as a whole, even if little of it
@@ -35,7 +35,7 @@ inline constexpr std::uint64_t largest_packed_chunk = std::uint64_t{1} << 28;
 std::uint64_t largest_stored_bytes(std::span<const ChunkFilter> filters, std::uint64_t expected);
 
 /// Undoes the filters of a chunk. `filters` lists them in the order in which they were applied, at most one of a kind.
-/// A bit in `skipped` marks a filter that was not applied. `bytes` holds the stored bytes before the call, and the
+/// Bit i of `skipped` is set if filter i was not applied. `bytes` holds the stored bytes before the call, and the
 /// `expected` unpacked bytes after it. Returns nothing on success, or else what is wrong, as the end of a sentence that
 /// begins with "its chunk": "inflates to 12 bytes, expected 48 bytes".
 std::optional<std::string> undo_filters(std::span<const ChunkFilter> filters, std::uint32_t skipped,

@@ -34,7 +34,7 @@ struct ChunkLayout {
 
 struct StoredChunk {
   Extent extent;
-  std::uint32_t skipped = 0;  ///< a bit for each filter that was not applied
+  std::uint32_t skipped = 0;  ///< bit i is set if filter i was not applied
 };
 
 class ChunkedDataset {

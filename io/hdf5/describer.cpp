@@ -158,8 +158,8 @@ struct Hdf5Describer::Impl {
     members.erase(std::unique(members.begin(), members.end(), has_same_name), members.end());
   }
 
-  /// Returns the members of a group, sorted by name, each name once. The names are sorted here. HDF5 would make a table
-  /// for that, and would free its unfilled entries if reading fails.
+  /// Returns the members of a group, sorted by name, each name once. The names are sorted here, because HDF5 would sort
+  /// them in a table, and would free unfilled entries of the table if reading fails.
   [[nodiscard]] std::vector<Member> members_of(hid_t group) const {
     std::vector<Member> members;
     auto take = [&](const char* name, const H5L_info_t& link) {

@@ -21,8 +21,8 @@ namespace smallbatch {
 /// waits for it.
 class ChildProcess {
  public:
-  /// Runs `work` in the child, with the child's end of the socket. Neither its return nor its exceptions reach the
-  /// caller.
+  /// Runs `work` in the child, with the child's end of the socket. In the child, this constructor neither returns nor
+  /// throws.
   explicit ChildProcess(const std::function<void(int socket)>& work);
   ~ChildProcess();
   ChildProcess(const ChildProcess&) = delete;
@@ -60,8 +60,8 @@ class DescriberProcess {
  public:
   /// Throws Defect if HDF5 cannot open the file.
   DescriberProcess(const std::string& path, const std::shared_ptr<InputBytes>& bytes, double asleep_seconds);
-  /// Runs `work` in the process, which must send the same messages as that of the other constructor. The file has
-  /// `file_bytes` bytes.
+  /// Runs `work` in the process. `work` must send the same messages as the process of the other constructor. The file
+  /// has `file_bytes` bytes.
   DescriberProcess(const std::string& path, std::uint64_t file_bytes, const std::function<void(int socket)>& work,
                    const DescriberLimits& limits);
 

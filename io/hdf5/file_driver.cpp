@@ -51,7 +51,7 @@ void OutputBytes::allocate(std::uint64_t size) noexcept {
   try {
     allocating_ = std::thread(allocate_all);
   } catch (const std::exception&) {
-    allocating_ = {};  // no thread can be started; writing allocates then
+    allocating_ = {};  // without the thread, each write allocates its own bytes
   }
 }
 
@@ -181,7 +181,7 @@ H5FD_class_t driver_class() {
   driver.close = close_file;
   driver.query = [](const H5FD_t*, unsigned long* features) -> herr_t {
     // HDF5 gets no sieve buffer and no accumulator of metadata. Both read more than was asked for, and write it back
-    // later. That would overwrite numbers that were written past HDF5.
+    // later. That would overwrite numbers that were written without HDF5.
     if (features)
       *features = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_AGGREGATE_SMALLDATA | H5FD_FEAT_DEFAULT_VFD_COMPATIBLE;
     return 0;

@@ -1,4 +1,4 @@
-// Writes output files by plain pwrite. HDF5 writes through this driver, and numbers are written past HDF5 on several
+// Writes output files by plain pwrite. HDF5 writes through this driver. Numbers are written without HDF5, on several
 // threads. The first failure is stored. From then on every write is dropped and reported to HDF5 as a success. Private
 // to io/.
 //
@@ -32,12 +32,12 @@ class OutputBytes {
   [[nodiscard]] WrittenExtents& by_hdf5() noexcept { return by_hdf5_; }
   bool close() noexcept;
   /// Writes bytes [address, address + size). Returns false if this write failed. After a failure, writes are dropped.
-  /// Two threads must not call functions that write at the same time.
+  /// Only one thread at a time may call functions that write.
   bool write(std::uint64_t address, std::uint64_t size, const void* bytes) noexcept;
   /// Reads bytes. Bytes beyond the end of the file are zeros.
   bool read(std::uint64_t address, std::uint64_t size, void* bytes) noexcept;
   bool resize(std::uint64_t size) noexcept;
-  /// Flushes all written bytes to the disk, which other machines may share.
+  /// Flushes all written bytes to the disk, because processes on other machines may read the file.
   bool flush() noexcept;
   /// Begins to allocate the first `size` bytes on another thread, if the file system can. Later writes are then faster,
   /// and a lack of disk space is found early.
@@ -63,8 +63,8 @@ class OutputBytes {
 };
 
 /// Sets the driver in a file access property list. HDF5 opens and closes `file`, which must outlive HDF5's file.
-/// Returns the driver, which must be unregistered after the file is closed, or a negative number. The list and the
-/// driver are HDF5 identifiers.
+/// Returns the driver, or a negative number on failure. The driver must be unregistered after the file is closed. The
+/// list and the driver are HDF5 identifiers.
 std::int64_t use_file_driver(std::int64_t access, OutputBytes* file);
 
 }  // namespace smallbatch

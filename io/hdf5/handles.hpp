@@ -1,8 +1,9 @@
-// HDF5 identifiers that close themselves, and HDF5's error stack, silenced and read for its text. Private to io/*.cpp.
+// HDF5 identifiers that close themselves, and functions that silence HDF5 and read the texts of its errors. Private to
+// io/.
 //
-// The HDF5 of the Linux distributions is not built for threads. All calls in a process must come from one thread at a
-// time. This rule covers all writers together. It also covers the opening of readers, because opening forks. The caller
-// must keep this rule.
+// The HDF5 of the Linux distributions is not built for threads. Only one thread of a process may use HDF5 at a time,
+// even through different writers. Opening a reader counts as use, because it calls fork(). Callers must keep these
+// rules.
 #pragma once
 
 #include <hdf5.h>

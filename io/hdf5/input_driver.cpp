@@ -202,7 +202,7 @@ bool has_hdf5_signature(InputBytes& file) noexcept {
 
 namespace {
 
-/// HDF5 uses the base alone. If HDF5 cannot close a file, this object and its bytes stay in memory.
+/// HDF5 uses only the base class. If HDF5 cannot close a file, this object and its bytes stay in memory.
 struct DriverFile : H5FD_t {
   std::shared_ptr<InputBytes> bytes;
   haddr_t allocated = 0;  ///< the end of the space that HDF5 has assigned

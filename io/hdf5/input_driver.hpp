@@ -33,8 +33,8 @@ class InputBytes {
   /// Current size of the file.
   [[nodiscard]] std::uint64_t size() const noexcept;
 
-  /// Reads the bytes of `extent` and returns their number. There are fewer only at the end of the file, or after a
-  /// failure.
+  /// Reads the bytes of `extent`, or only some of them at the end of the file or after a failure. Returns the number of
+  /// bytes that were read.
   std::size_t read_some(const Extent& extent, void* bytes) noexcept;
   /// Reads all bytes of `extent`, or returns false. The failure names the first missing byte. Only three eighths of the
   /// threads read. Two blocks are read at a time, and six eighths of the threads suffice to keep memory busy. The other
@@ -63,8 +63,8 @@ class InputBytes {
   /// Returns false if the size of the file, or the time of its last change, is not what it was when the file was
   /// opened. The bytes that were read may then come from two versions of the file.
   bool check_unchanged() noexcept;
-  /// Returns false if a program has locked the file for writing, as HDF5 does. Returns true on a file system without
-  /// locks.
+  /// Locks the file for reading. Returns false if a program has locked it for writing, as HDF5 does. Returns true on a
+  /// file system without locks.
   bool lock() noexcept;
   /// Forgets the failure. Later reads are carried out again.
   void forget_failure() noexcept;
@@ -112,8 +112,8 @@ class InputBytes {
 bool has_hdf5_signature(InputBytes& file) noexcept;
 
 /// Sets the driver in a file access property list. The name that HDF5 opens later does not matter. Returns the driver,
-/// which must be unregistered after the file is closed, or a negative number. The pointer `file` must not move until
-/// the file is open. The list and the driver are HDF5 identifiers.
+/// or a negative number on failure. The driver must be unregistered after the file is closed. The pointer `file` must
+/// not move until the file is open. The list and the driver are HDF5 identifiers.
 std::int64_t use_input_driver(std::int64_t access, const std::shared_ptr<InputBytes>& file);
 
 }  // namespace smallbatch

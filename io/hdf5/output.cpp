@@ -56,7 +56,7 @@ struct WrittenDataset {
   std::int64_t element_bytes = 0;
   ElementType type = ElementType::other;
   std::optional<std::uint64_t> address;  ///< in the file; nothing if it has no elements
-  PieceHashes hashes;                    ///< of the bytes that this process wrote past HDF5
+  PieceHashes hashes;                    ///< of the bytes that this process wrote without HDF5
 };
 
 /// Splits an absolute path into the path of the group ("" is the root) and the name in that group.
@@ -115,7 +115,7 @@ class DiskRoom {
       }
     }
     if (__builtin_add_overflow(pending_, bytes, &pending_)) pending_ = INT64_MAX;
-    // The free space is not queried again for each of very many small datasets.
+    // There may be very many small datasets, so the free space is queried only after each `bytes_unasked` bytes.
     constexpr std::int64_t bytes_unasked = std::int64_t{1} << 20;
     if (asked_for_ != 0 && pending_ - asked_for_ < bytes_unasked) return;
     asked_for_ = pending_;
@@ -158,7 +158,7 @@ class DiskRoom {
 struct Hdf5Output::Impl {
   std::optional<OutputFile> own_target;  ///< only in the process that created the file
   std::string path, temporary;
-  bool writes_alone = true;  ///< one thread writes a block; another thread then hashes it meanwhile
+  bool writes_alone = true;  ///< one thread writes a block, while another thread hashes it
   OutputBytes file_bytes;
   Hdf5Handle driver;
   Hdf5Handle file;
@@ -301,7 +301,7 @@ struct Hdf5Output::Impl {
     const std::uint64_t bytes = H5Dget_storage_size(handle);
     const haddr_t address = H5Dget_offset(handle);
     if (address != HADDR_UNDEF) created.address = address;
-    if (created.address) file_bytes.by_hdf5().forget({address, bytes});  // numbers go there past HDF5
+    if (created.address) file_bytes.by_hdf5().forget({address, bytes});  // numbers are written there without HDF5
     if (fill && created.address && !keeps_numbers) write_fill({address, bytes}, stored, *fill);
     if (has_checksums && created.address) created.hashes = PieceHashes(bytes);
     if (fill) room.give_back(static_cast<std::int64_t>(bytes));
@@ -474,8 +474,8 @@ Hdf5Output::Hdf5Output(OutputFile output, bool keeps_numbers, const std::string&
     const Hdf5Handle access = impl_->own(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
     impl_->check(H5Pset_libver_bounds(access.get(), H5F_LIBVER_V110, H5F_LIBVER_V110));
     impl_->check(H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG));
-    // HDF5's cache of headers takes 25 times their size in the file. With its usual limits these are 50 MB for 400
-    // sets.
+    // HDF5's cache of headers takes 25 times as much memory as the headers take in the file. With HDF5's usual limits
+    // it takes 50 MB for 400 sets.
     constexpr std::size_t most_header_bytes = std::size_t{1} << 20;
     H5AC_cache_config_t cache{};
     cache.version = H5AC__CURR_CACHE_CONFIG_VERSION;

@@ -49,8 +49,8 @@ class Hdf5Output {
   void write_nothing(const std::string& dataset);
   void create_group(const std::string& group);
   [[nodiscard]] OutputLayout layout() const;
-  /// Returns the number of written elements of each dataset. A process that did not create the file sends them to the
-  /// process that did, which counts them by others_have_written().
+  /// Returns the number of written elements of each dataset. If another process has created the file, the caller passes
+  /// these numbers to that process, for others_have_written().
   [[nodiscard]] WrittenElements written() const;
   void others_have_written(const WrittenElements& elements);
   /// Sets whether each later write is recorded, with its hash, for take_written().

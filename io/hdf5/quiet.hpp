@@ -1,4 +1,4 @@
-// Process-wide settings of HDF5, for programs and not for libraries, and its version.
+// The version of HDF5, and its settings for a whole process. Programs may change these settings, but libraries may not.
 #pragma once
 
 #include <string>

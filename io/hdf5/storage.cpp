@@ -123,7 +123,7 @@ DatasetStorage check_storage(const InputBytes& file, hid_t dataset, hid_t space,
     const auto chunk_count = declared_bytes(chunks, 1);
     const auto chunk_bytes = declared_bytes(chunk_shape, H5Tget_size(type));
     std::uint64_t in_chunks = 0;
-    // Each chunk takes at least one byte. More chunks than the file has bytes cannot be there.
+    // Each chunk takes at least one byte, so a file cannot have more chunks than bytes.
     if (!chunk_count || !chunk_bytes || *chunk_count > file_bytes ||
         __builtin_mul_overflow(*chunk_count, *chunk_bytes, &in_chunks)) {
       throw declared.wrong_size(0);

@@ -16,7 +16,7 @@ class WrittenExtents {
   /// Records bytes that HDF5 writes.
   void add(const Extent& extent, const void* bytes) noexcept;
   /// Forgets every earlier write that overlaps this extent, even in part. Call this when HDF5 has freed this room, or
-  /// when numbers will be written there past HDF5.
+  /// when numbers will be written there without HDF5.
   void forget(const Extent& extent) noexcept;
   /// Returns the first extent where the file does not have the bytes that HDF5 wrote. Throws std::bad_alloc if there
   /// was no memory to record an extent.

@@ -40,8 +40,8 @@ struct FilePlaces {
 /// Reads bytes of a file. Returns false if that fails.
 using ReadBytes = std::function<bool(const Extent&, char*)>;
 
-/// A buffered view of small pieces of a file. The bytes behind a piece are read with it, because small pieces lie near
-/// each other.
+/// A buffered view of small pieces of a file. Small pieces lie near each other, so reading a piece also reads the bytes
+/// after it.
 class FileWindow {
  public:
   static constexpr std::uint64_t bytes = std::uint64_t{1} << 16;

@@ -59,7 +59,7 @@ class PieceHashes {
   /// A piece that has received its first bytes, but not all of them.
   struct Begun {
     Hash hash{HashBits::of_64};
-    std::uint64_t next = 0;  ///< offset in the piece of the byte that must come next
+    std::uint64_t next = 0;  ///< the next bytes must begin at this offset in the piece
   };
   void add_to(std::size_t piece, std::uint64_t first, std::uint64_t count, const char* bytes);
 

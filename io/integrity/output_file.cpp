@@ -300,7 +300,7 @@ void OutputFile::copy_mode_and_owner() const {
   if (!replaced) return;
   const bool has_owner = ::fchown(lock_, replaced->st_uid, replaced->st_gid) == 0;
   const bool has_group = has_owner || ::fchown(lock_, static_cast<::uid_t>(-1), replaced->st_gid) == 0;
-  // Bits such as set-user-id are copied only with the owner who set them.
+  // Bits such as set-user-id are copied only if owner and group are copied, too.
   (void)::fchmod(lock_, replaced->st_mode & (has_owner && has_group ? 07777U : 0777U));
 }
 

@@ -23,7 +23,7 @@ void check_output(const std::string& path, bool overwrite);
 /// Names of the temporary file and the journal of an output.
 struct NamesBeside {
   std::string part, journal;
-  std::string own_part;  ///< the temporary file where the file system has no locks
+  std::string own_part;  ///< the temporary file on a file system without locks
 };
 NamesBeside names_beside(const std::string& output);
 
@@ -45,8 +45,8 @@ class OutputFile {
   /// Creates the temporary file, or takes it over. A symbolic link is followed, even if its target does not exist.
   ///
   /// Throws Error(output) if the target is no regular file, if its folder is not writable, or if another process writes
-  /// it. Throws Error(output_exists) if overwrite is false and the target exists. Also throws it if overwrite is false
-  /// and an unfinished run would be `removed`.
+  /// it. If overwrite is false, throws Error(output_exists) if the target exists, or if an unfinished run would be
+  /// `removed`.
   OutputFile(const std::string& path, bool overwrite, Leftover leftover = Leftover::removed);
   /// Removes the temporary file and the journal, unless they were committed or are to be kept.
   ~OutputFile();

@@ -20,7 +20,7 @@ inline constexpr std::int8_t last_atomic_number = 118;
 ///  4. A name that begins with C, N, O, P or S is that element in two cases. Its second letter names a position in the
 ///     residue (A, B, G, D, E, Z, H), or its first two letters are no symbol. Otherwise, as for CU, NI and OS, it is
 ///     unknown.
-///  5. A name of two letters that are a symbol, as FE, ZN and BR, is that element.
+///  5. A name of two letters is an element if it is the element's symbol: FE, ZN, BR.
 ///  6. A name that begins with B, F or I is that element. All other names are unknown, such as those of charges that
 ///     water models place beside the atoms (EPW, MW).
 std::int8_t atomic_number(std::string_view atom, std::string_view residue);

@@ -43,7 +43,7 @@ class ExportFile {
 };
 
 /// Converts a text to one line of printable ASCII, which every reader accepts. Control characters become spaces, and
-/// letters lose their marks. Greek letters are spelled out, and any other character becomes a '?'.
+/// letters lose their accents. Greek letters are spelled out, and any other character becomes a '?'.
 std::string plain_line(std::string_view text);
 
 /// Throws Error(usage) if the map has no points, or not one value for each point.

@@ -203,8 +203,8 @@ void H5mdParticles::open_ids(const std::string& particles) {
   if (id_.has_frames) expect_steps_of_positions(id_);
 }
 
-/// Returns a number for each frame. The dataset has all of them, or the interval, with the first one in the attribute
-/// `offset`. Returns nothing if there is no dataset.
+/// Returns a number for each frame. The dataset holds these numbers, or a single number: their interval. Its attribute
+/// `offset` is then the number of the first frame. Returns nothing if there is no dataset.
 template <class T>
 std::vector<T> numbers_of_frames(const InputFile& file, const std::string& dataset, std::int64_t frames) {
   if (file.kind(dataset) == ObjectKind::none) return {};
@@ -311,7 +311,7 @@ void H5mdParticles::open_frames() {
 }
 
 /// Throws if the element has other steps than the positions. Its numbers could then belong to other frames, even if the
-/// number of frames is equal. If either has no steps, they are assumed to be equal.
+/// number of frames is equal. If either has no steps, equal steps are assumed.
 void H5mdParticles::expect_steps_of_positions(const Element& element) const {
   const std::string own = element.path + "/step", step = position_.path + "/step";
   if (file_->kind(own) == ObjectKind::none || file_->kind(step) == ObjectKind::none) return;
@@ -458,7 +458,7 @@ void H5mdParticles::expect_one_order(const std::string& of_all_frames) {
                      "Sort the particles of each frame by their id.");
 }
 
-/// Finds which particles the charges for all frames belong to.
+/// Finds the particle of each charge, if the same charges hold for all frames.
 void H5mdParticles::order_charges() {
   if (charge_.has_frames) return;
   if (given_) {

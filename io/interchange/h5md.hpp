@@ -7,8 +7,8 @@
 // are converted. Boundaries are open here, so a periodic box causes a warning.
 //
 // Particles are identified by id, or id/value. Without ids, a particle is identified by its place in the frame. A place
-// of a frame is empty if its id is -1, NaN or the dataset's fill value. A place is also empty if its position is three
-// NaNs, or three times a fill value other than 0. See io/FORMAT.md for frames that were never written.
+// of a frame is empty if its id is -1, NaN or the dataset's fill value. A place is also empty if each of its
+// coordinates is NaN, or a fill value other than 0. See io/FORMAT.md for frames that were never written.
 #pragma once
 
 #include <cstdint>

@@ -64,7 +64,7 @@ SlicePicture measure_slice(std::span<const double> values);
 /// unit, and an arrow at an end that values exceed. The first of the other two axes runs to the right, the second
 /// upwards.
 ///
-/// Both axes have equal pixels per angstrom. There are two exceptions: a point would be thinner than a pixel, or the
+/// Both axes have equal pixels per angstrom. They differ only if a point would otherwise be thinner than a pixel, or a
 /// map of few points longer than 4096 pixels. Title, axis, index, the map's place (`MapPlace`) and the colour limit are
 /// also texts in the file. Throws Error(usage) for an axis or an index that the lattice lacks.
 SlicePicture write_png_slice(const std::string& path, const LatticeMap& map, int axis, std::int64_t index,

@@ -11,7 +11,7 @@
 namespace smallbatch {
 namespace {
 
-/// Letters without their marks, for U+00C0 to U+017F.
+/// Letters without their accents, for U+00C0 to U+017F.
 constexpr std::string_view latin =
     "AAAAAAACEEEEIIIIDNOOOOOxOUUUUYTsaaaaaaaceeeeiiiidnooooo/ouuuuyty"
     "AaAaAaCcCcCcCcDdDdEeEeEeEeEeGgGgGgGgHhHhIiIiIiIiIiIiJjKkkLlLlLlL"

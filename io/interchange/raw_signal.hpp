@@ -16,8 +16,8 @@ struct RawSamples {
   bool channels_first = false;  ///< (channel, time, input); false: (time, channel, input)
 };
 
-/// File of samples of complete times. Throws Error: missing_file if it cannot be read, bad_input if its length does not
-/// fit or if it changes while it is read.
+/// A file with samples for a whole number of times. Throws Error: missing_file if it cannot be read, bad_input if its
+/// length does not fit or if it changes while it is read.
 class RawSignal {
  public:
   RawSignal(const std::string& path, const RawSamples& samples);

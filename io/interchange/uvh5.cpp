@@ -15,7 +15,7 @@ namespace {
 
 constexpr double j2000 = 2451545;
 constexpr std::int64_t rows_bytes = std::int64_t{1} << 28;
-/// Returns each of `values` repeated `times` times.
+/// Returns `times` copies of each of `values`, one after the other.
 std::vector<double> spread(const std::vector<double>& values, std::int64_t times) {
   std::vector<double> all;
   for (const double value : values) all.insert(all.end(), static_cast<std::size_t>(times), value);
