@@ -31,8 +31,8 @@ std::vector<std::int64_t> shape_of(hid_t space) {
   return shape;
 }
 
-/// Whether the attribute is one by which HDF5's dimension scales refer to each other. These attributes are not
-/// described: no caller reads them, and all datasets of results have some.
+/// Whether HDF5's dimension scales use the attribute to refer to each other. These attributes are not described: no
+/// caller reads them, and all datasets of results have some.
 bool is_of_dimension_scales(std::string_view attribute) {
   return attribute == "DIMENSION_LIST" || attribute == "REFERENCE_LIST" || attribute == "CLASS" || attribute == "NAME";
 }

@@ -52,7 +52,7 @@ struct DescriberLimits {
   static DescriberLimits of_file(std::uint64_t bytes, double asleep_seconds);
 };
 
-/// Says that the process slept instead of answering, and was ended. No file makes the process sleep. Either another
+/// Thrown if the process slept instead of answering, and was ended. No file makes the process sleep. Either another
 /// thread held a lock when the process was forked, or the disk or network does not answer. A new process may do better.
 struct Asleep {};
 

@@ -37,7 +37,7 @@ class OutputBytes {
   /// Reads bytes. Bytes beyond the end of the file are zeros.
   bool read(std::uint64_t address, std::uint64_t size, void* bytes) noexcept;
   bool resize(std::uint64_t size) noexcept;
-  /// Flushes all written bytes to the disk, because processes on other machines may read the file.
+  /// Flushes all written bytes to the disk. Other machines may share the disk.
   bool flush() noexcept;
   /// Begins to allocate the first `size` bytes on another thread, if the file system can. Later writes are then faster,
   /// and a lack of disk space is found early.

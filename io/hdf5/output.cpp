@@ -46,7 +46,7 @@ H5T_cset_t characters_of(const std::string& text) {
 /// Fewer bytes are hashed by the thread that writes them. They are in its core's cache, and another thread would have
 /// to wake.
 constexpr std::uint64_t least_bytes_hashed_beside = std::uint64_t{1} << 20;
-/// So few bytes are hashed by a single call, without the cost of a hash's state.
+/// At most this many bytes are hashed by a single call, without the cost of a hash's state.
 constexpr std::int64_t most_bytes_of_one_hash = 4096;
 
 /// Facts about a dataset that HDF5 has closed. An open dataset takes kilobytes, and there may be a million datasets.

@@ -26,7 +26,7 @@ std::string only_group(const InputFile& file) {
                    groups.empty() ? "Give an H5MD file with charges." : "Name the group to use.");
 }
 
-/// Throws for an attribute with almost the name `unit`, which would be ignored. All others belong to other programs.
+/// Throws if an attribute has almost the name `unit`, because it would be ignored. Others belong to other programs.
 void refuse_near_unit(const InputFile& file, const std::string& object) {
   for (const std::string& name : file.attributes(object)) {
     if (name == "unit" || !nearest_name(name, {"unit"})) continue;

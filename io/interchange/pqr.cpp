@@ -304,8 +304,8 @@ class PqrReader {
 
   /// True if nearly all atoms so far could be those of a PDB file. A molecule in a PQR file also has negative charges.
   [[nodiscard]] bool are_of_pdb() const { return atoms_ > 0 && pdb_atoms_ * 20 >= atoms_ * 19; }
-  /// Refuses the file if it is a PDB file, and otherwise the line. If it is a PDB file, that explains every problem of
-  /// a line.
+  /// Throws. If the file is a PDB file, the message says only that, because that explains `problem`. Otherwise the
+  /// message says what is wrong with the line.
   [[noreturn]] void fail_atom(const std::string& problem) const {
     if (are_of_pdb()) refuse_pdb();
     fail(problem);
