@@ -24,8 +24,8 @@ inline std::string remedy_of_refusal(int system_error) {
     case EPERM:
     case EACCES:
     case ENOSYS:
-      return "A sandbox forbids it, as those of older container engines do: update the engine, or start the container "
-             "without it (docker run --security-opt seccomp=unconfined).";
+      return "A sandbox forbids it; sandboxes of older container engines do this. Update the engine, or start the "
+             "container without a sandbox (docker run --security-opt seccomp=unconfined).";
     default:
       return "Let the system start more (ulimit -u, or the limit of the container), or end other programs.";
   }
