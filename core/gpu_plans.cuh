@@ -1,4 +1,4 @@
-// Assumptions about GPUs on which the plans of kernels were not measured. Private to */cuda.
+// Assumptions that the plans of kernels make about GPUs on which they were not measured. Private to */cuda.
 #pragma once
 
 #include <nv/target>

@@ -32,8 +32,8 @@ bool wants_pivot_numbers(SpdSolution<T> solution) {
   return wanted;
 }
 
-/// Returns whether launch_spd_solve() takes batches of this shape in which systems have sizes. In all other batches
-/// with sizes, the host gathers systems of equal size.
+/// Returns whether launch_spd_solve() takes batches of this shape in which each system has its own size. In all other
+/// batches with sizes, the host gathers systems of equal size.
 bool takes_sizes(const SpdShape& shape, const SpdOptions& options);
 
 /// Returns whether launch_gauss_jordan_x() takes the batch and computes all numbers that are wanted.

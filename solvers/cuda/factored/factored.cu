@@ -20,7 +20,7 @@ struct FactoredArguments : Arguments<T> {
   const std::int32_t* factors_info;
   int numbers;   ///< numbers in the factors of one system
   bool whole;    ///< factors may be copied in pieces of 16 bytes
-  int zero = 0;  ///< always 0, unknown to the compiler, which therefore computes sums with `zero` for each use
+  int zero = 0;  ///< always 0, but the compiler does not know, and computes sums with `zero` again for each use
 };
 
 /// Returns the group's packed triangle in shared memory.

@@ -3,8 +3,8 @@
 //
 // Lane l has row l / 4 of a tile, and columns 2 (l % 4) and 2 (l % 4) + 1. The instruction mma.m8n8k4 leaves a product
 // in this layout. It takes four columns of the left factor and four rows of the right factor, in any order that is the
-// same for both. With the even columns first and then the odd columns, a tile is a left factor as it is. It is also the
-// transpose of a right factor. A product a b^T therefore needs no exchange between lanes.
+// same for both. If it takes the even columns first, then the odd columns, a tile in this layout is a left factor. The
+// tile is also the transpose of a right factor. A product a b^T therefore needs no exchange between lanes.
 #pragma once
 
 #include <nv/target>

@@ -175,7 +175,7 @@ inline constexpr int rows_of_lane = (block_size * B + warp_lanes - 1) / warp_lan
 /// The shared memory of a warp.
 template <int B>
 struct BlocksMemory {
-  static constexpr int places = warp_lanes * rows_of_lane<B>;  // numbers that a vector takes
+  static constexpr int places = warp_lanes * rows_of_lane<B>;  // numbers that a vector has room for
   double diagonal[B][block_size * block_size];  // diagonal blocks of L by rows; undefined above their diagonals
   double inverse[B * block_size];               // 1 / d
   double rhs[places], x[places];

@@ -3,9 +3,9 @@
 // in registers, right-hand sides are copied into the shared memory that the matrices have left. Answers replace them
 // there and are then stored. Device memory is thus read and written in whole runs.
 //
-// The kernels take whole matrices of 32 rows, in double precision also of 16 rows, that begin at multiples of 16 bytes.
-// Systems that are not plain are marked for the general kernel (solve/general.cu). This is one file, because all steps
-// share the layout of right-hand sides.
+// The kernels take whole matrices of 32 rows, and of 16 rows in double precision. The matrices begin at multiples of 16
+// bytes. Systems that are not plain are marked for the general kernel (solve/general.cu). This is one file, because all
+// steps share the layout of right-hand sides.
 //
 // In shared memory, right-hand sides lie in strips that are 16 bytes wide, with one piece per row. The position of a
 // piece in its strip is its row, exclusive-or a key of the strip and a key of the system. Lanes that read their rows,

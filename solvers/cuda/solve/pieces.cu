@@ -1,5 +1,5 @@
-// Solves plain systems by L D L^T. The kernels store x and the status, for 64 rows also the backward error. While a
-// warp works on systems in registers, the next systems are copied into the shared memory that these have left.
+// Solves plain systems by L D L^T. The kernels store x and the status and, for 64 rows, also the backward error. While
+// a warp works on systems in registers, the next systems are copied into the shared memory that these have left.
 //
 // The kernels take whole matrices of size N that begin at multiples of 16 bytes, with one right-hand side. With 32
 // rows, systems may have sizes. Systems that are not plain are marked for the general kernel (solve/general.cu).
