@@ -44,7 +44,7 @@ class Context {
   explicit Context(const Backend& which) : backend(which) {}
 
   SpdSolver& solver(const SpdOptions& options);
-  SpdSolver& solver();  ///< for calls with factors: a solver with any options
+  SpdSolver& solver();  ///< for calls with factors, where options have no effect
   Potential& potential();
   PairEnergy& pair_energy();
   Correlator& correlator();
@@ -145,7 +145,7 @@ void with_type(const char* member, const smallbatch_type& type, const Visit& vis
   if (number_of(type) == SMALLBATCH_FLOAT64) return visit(double());
   refuse_enumerator(member, number_of(type));
 }
-/// Checks that a call has the workspace that it needs: bytes of device memory, or none.
+/// Checks that a workspace of `bytes` bytes suffices for a call that needs `needed` bytes.
 void check_workspace(const void* workspace, std::size_t bytes, std::size_t needed);
 
 }  // namespace smallbatch

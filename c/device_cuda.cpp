@@ -1,5 +1,5 @@
-// Calls with device arrays. Pieces both measures and divides a workspace. To measure, it divides a workspace that
-// starts at null, and the end is the size.
+// Calls with device arrays. The class Pieces divides a workspace into arrays. If the workspace is a null pointer,
+// Pieces only counts the bytes that the arrays need.
 #include "core/device_cuda.hpp"
 
 #include <string>

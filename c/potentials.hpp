@@ -1,4 +1,4 @@
-// Checked calls about charges and signals, in terms of physics/. Host and device use the same structs.
+// Checked calls about charges and signals, as physics/ describes them. Host and device use the same structs.
 #pragma once
 
 #include <cstdint>

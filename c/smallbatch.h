@@ -82,7 +82,7 @@ const char* smallbatch_version(void);
 /** The backend, device and stream of calls, and the memory that they need besides their arrays. */
 typedef struct smallbatch_context* smallbatch_handle;
 
-/** Implementation that computes. All give the same statuses for the same input, unless a pivot is 0 up to rounding. */
+/** Implementations. All of them give the same statuses for the same input, unless a pivot is 0 up to rounding. */
 typedef enum smallbatch_backend {
   SMALLBATCH_AUTO = 0,     /**< for smallbatch_create: CUDA if the device can be used, else the CPU */
   SMALLBATCH_CPU = 1,      /**< SIMD and threads */
@@ -133,14 +133,14 @@ typedef enum smallbatch_type {
 
 /** Where the arrays of a call lie. */
 typedef enum smallbatch_memory {
-  SMALLBATCH_HOST = 0,  /**< in memory that the CPU can read, which includes managed and pinned memory */
+  SMALLBATCH_HOST = 0,  /**< in memory that the CPU can read; it may be managed or pinned */
   SMALLBATCH_DEVICE = 1 /**< in memory that the handle's GPU can read */
 } smallbatch_memory;
 
-/** Index of a matrix that runs fastest. */
+/** Order of a matrix's elements in memory. */
 typedef enum smallbatch_order {
-  SMALLBATCH_ROW_MAJOR = 0,   /**< the column: element (i, j) at i * leading dimension + j, as in C */
-  SMALLBATCH_COLUMN_MAJOR = 1 /**< the row: element (i, j) at i + j * leading dimension, as in Fortran and BLAS */
+  SMALLBATCH_ROW_MAJOR = 0,   /**< by rows: element (i, j) at i * leading dimension + j, as in C */
+  SMALLBATCH_COLUMN_MAJOR = 1 /**< by columns: element (i, j) at i + j * leading dimension, as in Fortran and BLAS */
 } smallbatch_order;
 
 /** Which elements of the symmetric matrix A are stored. */
@@ -187,10 +187,10 @@ typedef struct smallbatch_systems {
   int64_t ldb;                /**< leading dimension of b: at least nrhs by rows, n by columns; 0: exactly that */
   int64_t b_stride;           /**< numbers from one system to the next, or SMALLBATCH_TIGHT; 0: one b for all systems */
 
-  const int32_t* sizes; /**< (count), each from 0 to n; NULL: all are n. For system k only the first sizes[k] rows
-                             and columns of A, and rows of b, count; the layout stays that of n rows. Elements beyond
-                             may have any value, but must be readable memory. Elements of x beyond are set to 0.
-                             NULL in smallbatch_factor and smallbatch_solve_factored */
+  const int32_t* sizes; /**< (count), each from 0 to n; NULL: all are n. System k has only the first sizes[k] rows
+                             and columns of A, and the first sizes[k] rows of b. The layout stays that of n rows.
+                             Elements beyond may have any value, but must be readable memory. Elements of x beyond
+                             are set to 0. Must be NULL in smallbatch_factor and smallbatch_solve_factored */
 } smallbatch_systems;
 
 /** Sets every member: by rows, both triangles, tight, and no arrays yet. */
@@ -288,7 +288,7 @@ smallbatch_status smallbatch_log_determinant_workspace(smallbatch_handle handle,
  *  smallbatch_factors_init. */
 typedef struct smallbatch_factors {
   void* factor;            /**< (count, n(n+1)/2) of the systems' type, by rows: d_0, l_10, d_1, l_20, l_21, d_2, ...
-                                Each d_k takes the place of the diagonal of L, which is 1 */
+                                The diagonal of L is not stored, because it is 1 */
   int64_t stride;          /**< from one factor to the next, in numbers, or SMALLBATCH_TIGHT. smallbatch_solve_factored
                                 also takes 0: one factor for all systems */
   int32_t* info;           /**< (count, or 1 if the stride is 0): status of each A as in smallbatch_solutions; -4 and -5
@@ -325,8 +325,8 @@ smallbatch_status smallbatch_solve_factored_workspace(smallbatch_handle handle, 
  *  smallbatch_charges_init.
  *
  *  Positions and all other lengths of a call may be in another unit. Divide options' unit_factor by that unit's length
- *  in angstrom. Fields are then per that unit. However, distances below 1e-6 of the unit count as 0, except from
- *  lattice points (smallbatch_singular). In metres, all distances within molecules would count as 0. */
+ *  in angstrom. E is then in the unit of V, divided by that unit. However, distances below 1e-6 of the unit count as 0,
+ *  except from lattice points (smallbatch_singular). In metres, all distances within molecules would count as 0. */
 typedef struct smallbatch_charges {
   smallbatch_memory memory; /**< where all arrays of the call lie, results included */
   int64_t count;            /**< problems; 0 does nothing */
@@ -381,8 +381,8 @@ void smallbatch_points_init(smallbatch_targets* targets, int64_t point_count);
 /** Sets every member: at the charges. */
 void smallbatch_at_charges_init(smallbatch_targets* targets);
 
-/** Values at a target that holds a charge, and of a pair of charges on one place. Distances below 1e-6 angstrom count
- *  as one place. For lattice points this limit is 1e-6 of the smallest spacing. */
+/** Rule for V and E at a target that holds a charge, and for the energy of a pair of charges at one place. Distances
+ *  below 1e-6 angstrom count as one place. For lattice points this limit is 1e-6 of the smallest spacing. */
 typedef enum smallbatch_singular {
   SMALLBATCH_INFINITE = 0, /**< V: an infinity with the sign of the net charge there. E: NaN. If the net charge is 0,
                                 V and E are the sums over all other charges. A pair: an infinity with the sign of
@@ -399,7 +399,7 @@ typedef enum smallbatch_singular {
  *  exp(-rho/screening_length). For a charge with width w > 0, g is erf(r/(sqrt(2) w))/r. For a pair, w^2 = w_i^2 +
  *  w_j^2; a pair with w > 0 is never singular. */
 typedef struct smallbatch_potential_options {
-  smallbatch_singular singular; /**< V and E at targets that hold a charge, and energies of pairs on one place; has
+  smallbatch_singular singular; /**< rule for V and E at targets that hold a charge, and for pairs at one place; has
                                      no effect with a softening */
   double unit_factor;           /**< f, finite: smallbatch_potential_unit_factor, divided by the dielectric constant
                                      if there is one; 1: e/angstrom */
@@ -438,8 +438,8 @@ typedef struct smallbatch_potentials {
                                               (charge_count) at charges; always wanted */
   void* field;                           /**< E, shaped like potential with a last axis of 3; NULL: not wanted */
   int32_t* info;                         /**< (count), always wanted */
-  double* energy;                        /**< (count): interaction energy of groups 1 and 2, which must be given, in
-                                              the unit of V times e; NULL: not wanted */
+  double* energy;                        /**< (count): interaction energy of groups 1 and 2, in the unit of V times
+                                              e; needs the charges' `group`. NULL: not wanted */
   smallbatch_potential_summary* summary; /**< of the potential: (count, plane_count) on lattices, else (count); NULL:
                                               not wanted */
 } smallbatch_potentials;
@@ -469,7 +469,7 @@ smallbatch_status smallbatch_potential_workspace(smallbatch_handle handle, const
  *
  *  smallbatch_describe_pair_energy_info() returns a sentence for each status. */
 typedef struct smallbatch_pair_energies {
-  smallbatch_type precision; /**< in which each pair is computed; totals are in double precision */
+  smallbatch_type precision; /**< precision of each pair's energy; totals are in double precision */
   double* energy;            /**< (count), in the unit of V times e; always wanted */
   int32_t* info;             /**< (count), always wanted */
   double* energy_per_charge; /**< (charge_count): half the sum of the energies of a charge's pairs; NULL: not wanted */
@@ -518,7 +518,7 @@ typedef struct smallbatch_signals {
   int64_t inputs;              /**< 1 to SMALLBATCH_MAX_INPUTS; each polarisation of an antenna is an input */
   int64_t integrate;           /**< samples per integration, at least 1; the last integration may be shorter */
   const void* signal;          /**< (channels, times, inputs); on a device it starts at a multiple of 16 bytes */
-  const uint8_t* flag;         /**< (channels, times, inputs): if not 0, the sample counts for no baseline; NULL: no
+  const uint8_t* flag;         /**< (channels, times, inputs): if not 0, the sample is used for no baseline; NULL: no
                                     flags */
 } smallbatch_signals;
 
@@ -538,8 +538,8 @@ void smallbatch_signals_init(smallbatch_signals* signals, smallbatch_memory memo
  *
  *  smallbatch_describe_correlation_info() returns a sentence for each status. */
 typedef struct smallbatch_visibilities {
-  smallbatch_sum_type type; /**< smallbatch_sum_type_of the samples and min(times, integrate); INT64 may replace
-                                 INT32 */
+  smallbatch_sum_type type; /**< the result of smallbatch_sum_type_of(signals' type, min(times, integrate)), or INT64
+                                 instead of INT32 */
   void* visibility;         /**< (integrations, channels, baselines), sums and not means; always wanted */
   int32_t* weight;          /**< (integrations, channels, baselines): number of samples in each sum; NULL: not wanted */
   int32_t* info;            /**< (channels), always wanted */

@@ -1,4 +1,4 @@
-// A checked call about systems, in terms of solvers/. Host and device use the same struct.
+// A checked call about systems, as solvers/ describes it. Host and device use the same struct.
 #pragma once
 
 #include <algorithm>
