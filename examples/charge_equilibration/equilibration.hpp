@@ -14,9 +14,9 @@
 // does not rise along some z with charges that sum to zero. The solver then returns status k, "pivot k is not
 // positive". For two sites this happens at R = 2 kappa / (B_0 + B_1), which is shorter than any bond.
 //
-// The Schur complement of the bordered matrix is an alternative. It needs two solutions and a positive definite J,
-// which is more than the molecule needs:
+// The Schur complement of the bordered matrix is an alternative:
 //     J u = -A,   J v = 1,   q = u + mu v,   mu = (Q - 1^T u) / 1^T v.
+// It needs two solutions, and a positive definite J. A molecule may have an equilibrium without a positive definite J.
 // J + c 1 1^T may be positive definite where J is not. The term c 1 1^T adds c Q^2 / 2 to E for all allowed q, so it
 // does not change the answer. If K is positive definite, J + c 1 1^T is positive definite for every c above
 // -1 / (1^T J^-1 1). If K is not, no c makes J + c 1 1^T positive definite. The program eliminates the constraint,

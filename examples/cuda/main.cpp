@@ -72,7 +72,7 @@ int main() {
   void* const solver_memory = workspace_of(smallbatch::spd_workspace_bytes<float>(batch.shape, count, method));
   check(smallbatch::launch_spd_solve(batch, solution, method, solver_memory, stream));
 
-  // One charge of 2 e lies in the middle of a lattice with a spacing of 1 angstrom. There V = 2/r e/angstrom.
+  // One charge of 2 e lies in the middle of a lattice with a spacing of 1 angstrom. At distance r, V = 2/r e/angstrom.
   constexpr int points = 33;
   smallbatch::ChargeBatch charges;
   charges.count = 1;
