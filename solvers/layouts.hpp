@@ -28,7 +28,7 @@ namespace smallbatch {
 ///     base[i * row_step + j * column_step],  base = pointers[k] or data + k * stride
 ///
 /// LAPACK's order has row_step = 1 and the leading dimension as column_step; C's order exchanges the two. Steps and the
-/// stride are in numbers and may be negative. The matrix index may be the fastest one.
+/// stride are in numbers and may be negative. The stride may be smaller than the steps, so matrices may be interleaved.
 template <class T>
 struct MatrixArray {
   T* data = nullptr;             ///< element (0, 0) of matrix 0; ignored if there are pointers
@@ -98,7 +98,7 @@ template <class T>
 [[gnu::visibility("default")]] void gather_spd_matrices(int n, std::int64_t count, const MatrixArray<const T>& from,
                                                         Triangle triangle, T* to, unsigned threads = 0);
 
-/// Gathers right-hand sides into (count, n, nrhs) numbers. The right-hand side is the fastest index.
+/// Gathers right-hand sides into (count, n, nrhs) numbers. The nrhs numbers of a row are adjacent.
 template <class T>
 [[gnu::visibility("default")]] void gather_spd_rhs(int n, int nrhs, std::int64_t count,
                                                    const MatrixArray<const T>& from, T* to, unsigned threads = 0);

@@ -1,6 +1,6 @@
-// The referee's judgement of a solution. It computes the ratios of LAPACK's test programs with Eigen, in at least twice
-// the precision where a ratio needs it. It also computes the numbers about A, with bounds of their errors. It shares no
-// code with the backends that it judges.
+// The referee's judgement of a solution. It computes the ratios of LAPACK's test programs with Eigen. If a ratio needs
+// more digits, it is computed in at least twice the precision. The referee also computes the numbers about A, with
+// bounds of their errors. It shares no code with the backends that it judges.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 // Solvers of A x = b, and of A^-1 or ln det A, for many small symmetric positive definite systems.
 //
-// Three implementations stand behind one interface. The cuda backend keeps systems in the registers of a few lanes, or
-// in the shared memory of a block above 64 rows. The cpu backend uses SIMD across systems. The reference is Eigen's LLT
-// in double precision. All give the same status for the same input.
+// Three implementations stand behind one interface. The cuda backend keeps a system in the registers of a few lanes.
+// Above 64 rows, the system is in the shared memory of a block. The cpu backend uses SIMD across systems. The reference
+// is Eigen's LLT in double precision. All give the same status for the same input.
 //
 // Sources: V. Volkov, "Unrolling parallel loops" (2011), for Gauss-Jordan on one 32x32 system per thread block; here
 // the right-hand sides are carried along. N. J. Higham, "Accuracy and Stability of Numerical Algorithms", chapters 10

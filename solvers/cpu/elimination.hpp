@@ -12,8 +12,8 @@
 // block is reached. Rows from n to the end of the last panel exist and are zero. Vectors above the diagonal of a
 // diagonal block are never used.
 //
-// Every sum has its terms in one order for all tile shapes, so tiles do not change any bit. (The index k ascends; in
-// L^-T it descends.)
+// Every sum has its terms in the same order for all tile shapes, so tiles do not change any bit. (The index k ascends;
+// in L^-T it descends.)
 //
 // Compiled once per instruction set, so everything here has internal linkage (kernels_body.hpp says why).
 #pragma once
@@ -62,8 +62,8 @@ struct Pivots {
     reciprocal[k] = 1 / pivot;
     return reciprocal[k];
   }
-  /// Sets first_bad, after all pivots are stored. Read as integers, positive finite numbers lie between 1 and the bits
-  /// of `largest`.
+  /// Sets first_bad, after all pivots are stored. The bits of positive finite numbers, as integers, lie between 1 and
+  /// the bits of `largest`.
   void end(int n) {
     using Mask = typename L::Mask;
     const Mask limit = (Mask)(typename L::Vector{} + L::largest);
@@ -270,8 +270,8 @@ struct Elimination {
     for (; c < columns; ++c) substitute<1>(n, l, pivots, x + c, columns);
   }
 
-  /// Computes y_ij for four rows i from i0 on and `Columns` columns j from j0 on. Y is L^-T; its rows below these are
-  /// known.
+  /// Computes y_ij for four rows i from i0 on and `Columns` columns j from j0 on. Y is L^-T. All rows of Y below these
+  /// four rows are known.
   static void invert_tile(int i0, int j0, const Vector* l, Vector* y, int width) {
     Vector sum[Columns][panel_rows];
 #pragma GCC unroll 4
@@ -337,8 +337,8 @@ struct Elimination {
   }
 
   /// Eliminates [A | b] by Gauss-Jordan. Element (i, j), j > i, of the reduced matrix is stored as element (j, i) of
-  /// the lower triangle. This holds below the pivot, too, because A is still symmetric there. Pivot rows are not
-  /// scaled.
+  /// the lower triangle. Below and right of the pivot, the matrix is still symmetric, so elements (i, j) and (j, i) are
+  /// equal there. Pivot rows are not scaled.
   static void gauss_jordan(int n, Vector* a, Pivots<L>& pivots, Vector* x, int columns) {
     pivots.begin(n);
     Vector multiplier[padded_max], row[padded_max];

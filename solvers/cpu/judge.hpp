@@ -1,7 +1,7 @@
 // Status, backward error and rcond of a group's answer.
 //
-// Sums are in double precision. In double precision, A and x are multiplied by factors that bring their largest
-// elements next to 1. Single precision needs no factors, because norms and products stay in the range of double.
+// Sums are in double precision. If T is double, A and x are multiplied by factors that bring their largest elements
+// next to 1. If T is float, no factors are needed, because norms and products stay in the range of double.
 //
 // Compiled once per instruction set, so everything here has internal linkage (kernels_body.hpp says why).
 #pragma once
@@ -118,8 +118,9 @@ struct Judge {
     return X::normalizer(largest);
   }
 
-  /// Returns the number `b` of a right-hand side times both factors, for a residual. It is multiplied by their product
-  /// if that is normal, otherwise by one factor after the other, as in with_factors() of solvers/scaled_residual.hpp.
+  /// Returns the number `b` of a right-hand side times both factors, for a residual. If the product of the factors is a
+  /// normal number, b is multiplied by the product. Otherwise b is multiplied by one factor after the other, as in
+  /// with_factors() of solvers/scaled_residual.hpp.
   static Wide with_factors(Wide b, Wide a_factor, Wide x_factor) {
     const Wide product = a_factor * x_factor;
     const auto normal = (product >= 0x1p-1022) & (product <= 0x1p1023);
@@ -143,9 +144,10 @@ struct Judge {
     }
     Wide backward_error(Wide norm_a, bool of_inverse) const { return of_inverse ? residual / (norm_a * x) : error; }
   };
-  /// Returns whether x is multiplied by the factor of A, too, so that A is used without it. This is exact, and saves
-  /// multiplications. It is not possible if A is scaled, because its elements may have any size. It is not possible
-  /// without fused multiply-adds either: WideSum then splits A and x into halves, which needs both near 1.
+  /// Returns whether x is multiplied by the factor of A, too, so that A needs no multiplication. This is exact, and
+  /// saves time. It is not possible if A is scaled, because the elements of A may then have any size. It is not
+  /// possible without fused multiply-adds either, because WideSum then splits A and x into halves. Both must then be
+  /// near 1.
   [[nodiscard]] bool x_has_both_factors() const { return has_factors && L::fuses && !scaling.scaled; }
   /// Adds column c of the residual in `Count` parts, for A = A^T: every element of the triangle is read once.
   template <int Count>
@@ -300,7 +302,7 @@ struct Judge {
       Wide sum{};
       for (int i = 0; i < n; ++i) {
         Wide value = absolute(P::widen(work.inverse[i * n + j], part));
-        // The inverse of A times a.factor; in this order every product stays in range.
+        // This makes it an element of (a.factor A)^-1. In this order every product stays in range.
         if (scaling.scaled) value *= P::widen(X::power_of_two(scaling.half[i]), part);
         if (sizeof(T) == sizeof(double)) value /= a.factor;
         if (scaling.scaled) value *= P::widen(X::power_of_two(scaling.half[j]), part);

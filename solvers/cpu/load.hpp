@@ -214,7 +214,7 @@ struct Input {
     }
   }
 
-  /// Decides whether differing triangles make the matrix asymmetric or not finite.
+  /// Decides whether a matrix with differing triangles is asymmetric, or has an element that is not finite.
   void judge_differences(const Work& work) {
     const int n = work.n;
     Vector root[max_system_size];

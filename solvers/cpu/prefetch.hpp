@@ -47,7 +47,7 @@ class Prefetch {
 };
 
 /// Prefetches like Prefetch for matrices with a size that the compiler knows, with one instruction per line. It
-/// prefetches the systems from `first` on, and a few more if the shares do not divide them evenly.
+/// prefetches the systems from `first` on, and a few more if `Systems` is not a multiple of `Shares`.
 template <class T, int Systems, std::int64_t MatrixSize, int Shares>
 class PrefetchOfKnown {
  public:

@@ -1,5 +1,5 @@
-// Norms of A, and products with A for residuals in twice the precision of T, from its lower triangle in panels. The
-// lanes of a vector are processed in parts (Lanes::parts).
+// Norms of A, and products A x for residuals in twice the precision of T. A is given by its lower triangle in panels.
+// The lanes of a vector are processed in parts (Lanes::parts).
 //
 // Compiled once per instruction set, so everything here has internal linkage (kernels_body.hpp says why).
 #pragma once

@@ -62,9 +62,8 @@ template <class V>
 V larger(V a, V b) {
   return a > b ? a : b;
 }
-/// Returns the larger magnitude of b and of `a`, which must not be negative. A NaN counts as larger than all numbers,
-/// like the integer with its bits. (The compiler g++ 12 finds no instruction for this maximum of floating point
-/// numbers.)
+/// Returns max(a, |b|); `a` must not be negative. A NaN counts as larger than all numbers, like the integer with its
+/// bits. (The compiler g++ 12 finds no instruction for this maximum of floating point numbers.)
 template <class V>
 V larger_magnitude(V a, V b) {
   using Bits = decltype(a < b);
@@ -137,8 +136,7 @@ struct Parts {
     __builtin_memcpy(&some, (const T*)&v + part * lanes, sizeof(some));
     return widened(some, typename FirstIndices<lanes>::Type{});
   }
-  /// Converts number by number. g++ 12 makes one instruction of this, but several instructions of
-  /// __builtin_convertvector.
+  /// Converts number by number. g++ 12 compiles this to one instruction, but __builtin_convertvector to several.
   template <int... J>
   static Wide widened(typename L::Part some, Indices<J...>) {
     if constexpr (sizeof(T) == sizeof(double))
@@ -176,7 +174,7 @@ struct Transposition {
   static auto extracted(V v, Indices<J...>) {
     return __builtin_shufflevector(v, v, (From + J)...);
   }
-  /// Returns `Count` numbers, piece by piece, `step` apart.
+  /// Returns `Count` numbers. They are loaded in pieces that begin `step` apart.
   template <int Count>
   static auto gather(const T* from, std::int64_t step) {
     if constexpr (Count == piece) {

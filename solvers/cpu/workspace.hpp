@@ -14,7 +14,7 @@
 namespace smallbatch {
 namespace {
 
-/// Hands out memory in aligned arrays. Without a beginning, it only counts the bytes.
+/// Hands out memory in aligned arrays. If `begin` is null, it only counts the bytes.
 class Carver {
  public:
   explicit Carver(void* begin) : begin_((char*)begin) {}
@@ -52,7 +52,7 @@ struct AnyShape {
         rhs_size(std::int64_t{n} * task.nrhs),
         solution_size(std::int64_t{n} * columns) {}
 };
-/// A shape that the compiler knows, for matrices with few rows. Otherwise these would spend most of the time on
+/// A shape that the compiler knows, for matrices with few rows. With AnyShape, they would spend most of the time on
 /// addresses and loops.
 template <int Rows>
 struct DenseShape {

@@ -89,8 +89,8 @@ class SystemsInLanes {
   /// The range of exponents of A and x in which no product leaves the range of double.
   static constexpr int largest_exponent_of_matrix = 1000;
   static constexpr double largest_x = 0x1p500, smallest_x = 0x1p-500;
-  /// Adding and subtracting this rounds numbers below 2 to multiples of 2^-22. Products of two such multiples, and sums
-  /// of 128 such products, are exact.
+  /// A number below 2 is rounded to a multiple of 2^-22 if this constant is added and then subtracted. Products of two
+  /// such multiples, and sums of 128 such products, are exact.
   static constexpr double splitter_of_ones = 1.5 * 0x1p30;
   /// Below this rcond, A^-1 has too few digits for a judgement here.
   static constexpr double least_rcond = 0x1p-36;
@@ -195,7 +195,7 @@ class SystemsInLanes {
     }
   }
 
-  /// Prefetches a part of the next matrices, so that they arrive while these are factored.
+  /// Prefetches a part of the next matrices, so that they arrive while the current matrices are factored.
   void prefetch() {
     constexpr int line = 64 / sizeof(T), lines = std::is_same_v<T, double> ? 2 : 1;
     for (int i = 0; i < lines && fetched_ < input_.shape.matrix_size(); ++i, fetched_ += line)
@@ -203,7 +203,8 @@ class SystemsInLanes {
   }
 
   /// Calls visit(j, diagonal) for the tiles of rows i, ... on and left of the diagonal. The argument `diagonal` is a
-  /// constant: the row of the tile in which the first column meets the diagonal. It is negative if there is none.
+  /// constant: the tile's row, counted from 0, where the tile's first column meets the diagonal. It is negative if the
+  /// tile is left of the diagonal.
   template <class Visit>
   void for_tiles_of_rows(int i, const Visit& visit) {
     for (int j = 0; j < i; j += tile_columns) {
@@ -273,8 +274,8 @@ class SystemsInLanes {
       });
   }
 
-  /// Computes the numbers that depend on the pivots. The pragma keeps the compiler from unrolling the loop over lanes,
-  /// which it then turns into vector instructions.
+  /// Computes the numbers that depend on the pivots. The pragma keeps the compiler from unrolling the loop over lanes.
+  /// The compiler then turns this loop into vector instructions.
   void find_pivot_numbers() {
     constexpr double e = spd_ratio_limit * u;
     smallest_.fill(infinity);

@@ -64,8 +64,8 @@ double norm1(const Eigen::MatrixBase<Derived>& m) {
 template <class T>
 class RefereeSystem {
  public:
-  /// Inspects and factors a system. If rounding decides whether A is symmetric, `leaning` decides: 1 for symmetric, -1
-  /// for not symmetric.
+  /// Inspects and factors a system. If A is so close to the limit of symmetry that rounding matters, `leaning` decides:
+  /// with 1, A is symmetric; with -1, A is not symmetric.
   RefereeSystem(const SpdShape& shape, const T* a, const T* b, double pivot_floor, int leaning = 0)
       : shape_(shape), b_(b), matrix_(shape.n, shape.n), shift_(shape.n) {
     const int n = shape.n;
@@ -84,8 +84,8 @@ class RefereeSystem {
     if (std::any_of(half_.begin(), half_.end(), [](int half) { return half != 0; }))
       for (int i = 0; i < n; ++i)
         for (int j = 0; j < n; ++j) {
-          // In a matrix that is not positive definite, the element may have any size. The limit keeps products of
-          // elements finite.
+          // If the matrix is not positive definite, its elements may have any size after scaling. The limit keeps
+          // products of elements finite.
           constexpr double largest = 0x1p400;
           const double element = std::ldexp(matrix_(i, j), half_[i] + half_[j] - exponent_);
           equilibrated_(i, j) = std::clamp(element, -largest, largest);
@@ -171,7 +171,8 @@ class RefereeSystem {
     return twice ? 0x1p-59 : shape_.n * 0x1p-53;
   }
 
-  /// Returns the backward error for the A + diag(e) that x answers best, with e_k within what may be added.
+  /// Returns the backward error of x for the matrix A + diag(e) that x fits best. No e_k exceeds the amount that may be
+  /// added.
   double error_as_repaired(const T* x) const {
     using W = Wide<T>;
     Column<W> product = Column<W>::Zero(shape_.n), square = product;
@@ -230,8 +231,8 @@ class RefereeSystem {
     }
     return worst;
   }
-  /// Returns whether rounding may change some solution by at least half of what backends allow, whatever the errors of
-  /// the solution are. If the residual is small, ||x||_1 is at least about ||b||_1 / ||A + diag(e)||_1.
+  /// Returns whether rounding may change some solution by at least half of what backends allow. The answer
+  /// needs no solution: if the residual is small, ||x||_1 is at least about ||b||_1 / ||A + diag(e)||_1.
   [[nodiscard]] bool may_underflow() const {
     constexpr double u = static_cast<double>(std::numeric_limits<T>::epsilon()) / 2;
     const double norm_a = norm1(matrix_) * (1 + largest_perturbation());
@@ -320,7 +321,8 @@ class RefereeSystem {
     return bound;
   }
 
-  /// Returns the factors of A = L D L^T, in twice the precision of T where that helps: L below the diagonal, D on it.
+  /// Returns the factors of A = L D L^T: L below the diagonal, and D on the diagonal. Wide<T> holds numbers that leave
+  /// the range of T.
   [[nodiscard]] Matrix<Wide<T>> factors() const {
     const int n = shape_.n;
     Matrix<Wide<T>> found = Matrix<Wide<T>>::Zero(n, n);
