@@ -116,7 +116,7 @@ class Runs:
         return (code, errors, *calls_and_failed(notes))
 
     def wrong(self, code, errors):
-        """Returns what is wrong with the end of the command, or None."""
+        """Returns what is wrong about how the command ended, or None."""
         if code is None:
             return "hangs"
         if code < 0:

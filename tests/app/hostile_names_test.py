@@ -1,5 +1,5 @@
-"""Names with control characters that a terminal would obey: in files, and names of files. They are never printed or
-logged unchanged. They cannot fake a log line. In JSON, the names of sets are unchanged after decoding."""
+"""Names of files, and names inside files, with control characters that a terminal would obey. They are never printed
+or logged unchanged. They cannot fake a log line. In JSON, the names of sets are unchanged after decoding."""
 
 import json
 import re

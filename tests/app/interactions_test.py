@@ -77,7 +77,7 @@ def lattice_points():
 
 
 def fill(file, of, asked, unit=None, width_as=lambda width: width):
-    """Writes the sets lattice, points, charges and pairs with the charges `of` and the lengths `asked`. An array
+    """Writes the sets lattice, points, charges and pairs. `of` has the charges, and `asked` the lengths: an array
     becomes a dataset, and a number becomes an attribute."""
     length = {None: 1, "nm": 0.1}[unit]
     for kind in ("lattice", "points", "charges", "pairs"):

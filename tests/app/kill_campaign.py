@@ -3,8 +3,8 @@ of an uninterrupted run:
 
     python -m tests.app.kill_campaign --kills 1000 --seed 1
 
-Equal seeds kill at the same system calls; the random moments depend on the clock. The program prints the outcome. The
-exit code is 1 after a wrong final file, summary or exit code, and if a block in the journal was lost."""
+Equal seeds kill at the same system calls; the random moments depend on the clock. The program prints the outcome. It
+exits with 1 if a run's final file, summary or exit code was wrong, or if a block in the journal was lost."""
 
 import argparse
 import collections

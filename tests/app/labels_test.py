@@ -29,8 +29,8 @@ def write(path):
 
 
 def planted():
-    """Yields what test_a_wrong_label changes: datasets, by their second value, and attributes (dataset@attribute), by
-    their text."""
+    """Yields the names of what test_a_wrong_label changes: the second value of a dataset, or the text of an attribute
+    (dataset@attribute)."""
     for name in ("potential/grid", "potential/at", "pair_energy/pairs"):
         yield from (f"{name}/{label}" for label in ("name", "step", "time", "problem"))
         yield from (f"{name}/{attribute}" for attribute in ("time@unit", "time@units", "info@coordinates"))

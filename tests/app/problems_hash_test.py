@@ -251,7 +251,7 @@ def test_a_flipped_bit_is_refused_by_the_sets_name(smallbatch, tmp_path, name):
     for _ in range(3):
         byte, bit = int(rng.integers(1 << 30)), int(rng.integers(8))
         if name.endswith("name"):
-            bit = int(rng.integers(5))  # these bits turn no letter into a space, which would not count
+            bit = int(rng.integers(5))  # these bits never turn a letter into a space (spaces at the end are not hashed)
             byte = 0
         flip(tmp_path / "p.h5", name, byte, bit)
         refused = smallbatch("verify", "p.h5", "r.h5", "--verify", "sample=1", expect=3).stderr

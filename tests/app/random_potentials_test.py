@@ -292,8 +292,9 @@ def truth_of(drawn, p, asked):
     # The bounds add these terms, to first order. `bound` is documented. `converted` is the rounding of a factor and a
     # product when charges and lengths are converted. `doubt` is the rounding of converted coordinates. With a cut-off,
     # `wide` makes errors of lengths and coordinates 4 times as large, and `share` has the documented factor of 2.
-    # `underflow` is the rounding to subnormal numbers (physics/charges/value_range.hpp). `least` is the least magnitude
-    # that a charge counts with. 2^-52 |V| is the rounding of the unit's factor and of its quotient by the dielectric.
+    # `underflow` is the rounding to subnormal numbers (physics/charges/value_range.hpp). In a bound, the magnitude of a
+    # charge counts as at least `least`. 2^-52 |V| is the rounding of the unit's factor and of its quotient by the
+    # dielectric.
     extent = max(norm(charges).max(initial=0), norm(targets).max(initial=0))
     coordinate, *least = (TWO**-52, 0, 0) if asked["double"] else (TWO**-23, TWO**-70, TWO**-30)
     relative, length = coordinate * (4 if softening else 2), np.minimum(rho, cutoff) if cutoff else rho

@@ -77,13 +77,13 @@ def write(file, kind, name, drawn, unit, **attributes):
 
 
 def terms(targets, charges, softening, cutoff, screening_length, width, precision, shift):
-    """Returns the terms of pairs without the charge: displacement, g, slope, and the bounds of g and of the field."""
+    """Returns the terms of pairs, for a charge of 1: displacement, g, slope, and the bounds of g and of the field."""
     d = between([x[:, :, None] for x in targets], [x[:, None] for x in charges])
     extent = np.maximum(*(norm(between(x, [y[:, :1] for y in targets])).max(1) for x in (targets, charges)))[:, None, None]
     r2 = (d * d).sum(-1)
     r, rho = np.sqrt(r2), np.sqrt(r2 + LONG(softening) ** 2)
     width = np.broadcast_to(width, r.shape).astype(LONG)
-    with np.errstate(divide="ignore", invalid="ignore"):  # for r = 0 of a charge with itself, which has no term
+    with np.errstate(divide="ignore", invalid="ignore"):  # r = 0 from a charge to itself; this pair has no term
         g, slope = interaction(r, rho, cutoff, screening_length, width)
         rho, of_v, of_e, lost = bounds(rho, screening_length, width, precision == "double")
         m = np.minimum(rho, cutoff) if cutoff else rho

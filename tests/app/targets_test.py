@@ -30,7 +30,7 @@ def truth(points, position, charge, softening=0.0, cutoff=0.0, own=False):
 
 
 def interaction(position, charge, group, softening=0.0, cutoff=0.0):
-    """Returns the sum over the charges of group 1 of charge times potential of group 2, in e^2/angstrom."""
+    """Returns the energy of the charges of group 1 in the potential of group 2, in e^2/angstrom."""
     one, two = group == 1, group == 2
     v, _ = truth(position[one], position[two], charge[two], softening, cutoff)
     return (charge[one] * v).sum()

@@ -6,11 +6,11 @@ from PIL import Image
 from tests.problems import add_correlation, add_potential, open_problem_file
 
 INK, GREY = (64, 64, 64), (128, 128, 128)
-FIRST, WIDTH, DELAY = 1.4e9, 1e5, 21.3e-9  # Hz, Hz, seconds from an input to the next
+FIRST, WIDTH, DELAY = 1.4e9, 1e5, 21.3e-9  # Hz, Hz, delay from an input to the next in seconds
 
 
 def magnitudes(channels, inputs):
-    """Returns the expected |V| of a mean, (channel, baseline). There are two sources of power 1, one of them without
+    """Returns the expected |V| of means as (channel, baseline). There are two sources of power 1, one of them without
     delay, and noise of power 1."""
     i, j = np.tril_indices(inputs)
     frequency = FIRST + WIDTH * np.arange(channels)[:, None]

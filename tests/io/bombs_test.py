@@ -1,6 +1,6 @@
 """Small files that could make a reader take much memory or time: by compression, counts, repetition or nesting.
 
-The command refuses each file in a sentence or reads it, within 10 s of processor time and 1 GiB."""
+The command reads each file or refuses it with a sentence, within 10 s of processor time and 1 GiB."""
 
 import os
 import re

@@ -1,6 +1,6 @@
 // Chunks are read as HDF5 itself reads them, whatever a writer may store. A chunk that does not decode to the bytes
 // that it declares is refused by name. The tests make chunks by hand, with zlib and H5Dwrite_chunk. One file, because
-// each refused chunk is a readable one with a change.
+// each refused chunk is a changed copy of a readable chunk.
 #include <gtest/gtest.h>
 #include <hdf5.h>
 #include <zlib.h>

@@ -186,8 +186,8 @@ CorrelationSet recording(std::int64_t channels, std::int64_t times, std::int64_t
   return set;
 }
 
-/// Expects that blocks cover each sample once. The channels of a block go through all times before the next channels. A
-/// block has whole integrations, or a piece of one.
+/// Expects that blocks cover each sample once. Blocks with all times of some channels come before blocks with the next
+/// channels. A block has whole integrations, or a piece of one.
 void expect_cover(const CorrelationSet& set, std::int64_t block_bytes) {
   std::int64_t channel = 0, time = 0, together = 0;
   for (const SignalRange& range : cut_into_blocks(set, block_bytes)) {

@@ -31,7 +31,7 @@ TEST(Estimates, AutoBecomesAllOrASampleAndOtherModesStayWhatTheyAre) {
   EXPECT_EQ(mode_for(automatic, 1000, 1).kind, Kind::all);
   EXPECT_EQ(mode_for(automatic, 1000, 0.125).kind, Kind::sample);
   EXPECT_EQ(mode_for(automatic, 1000, 0.125).sample, 125);
-  EXPECT_EQ(mode_for(automatic, 3, 0.125).sample, 1);  // at least one of a set
+  EXPECT_EQ(mode_for(automatic, 3, 0.125).sample, 1);  // at least one problem of a set
   EXPECT_EQ(mode_for({Kind::none, 0}, 1000, 0.125).kind, Kind::none);
   EXPECT_EQ(mode_for({Kind::all, 0}, 1000, 0.125).kind, Kind::all);
   EXPECT_EQ(mode_for({Kind::sample, 7}, 1000, 0.125).sample, 7);

@@ -236,7 +236,7 @@ TEST(DescriberProcess, what_makes_no_sense_is_refused) {
   refuse(message_of(group));
   group.members[0].name = group.members[1].name;
   refuse(message_of(group));
-  // Numbers of attributes that are too large: reading ends with the bytes that were sent.
+  // The stated number of attributes is too large: reading ends with the bytes that were sent.
   const std::string good = message_of(a_group());
   for (const std::uint64_t count : {~std::uint64_t{0}, std::uint64_t{1} << 40}) {
     const std::string wrong = with_number(good, 4, count);

@@ -1,4 +1,4 @@
-// Every stored type becomes every wanted type as HDF5 converts it, at the edges of both.
+// For every stored and every wanted type, numbers at the limits of both are converted as HDF5 converts them.
 #include "io/hdf5/number_conversion.hpp"
 
 #include <gtest/gtest.h>

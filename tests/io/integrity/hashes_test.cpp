@@ -30,7 +30,7 @@ TEST(Hashes, of_nothing_are_those_that_xxhash_publishes) {
   EXPECT_EQ(Hash(HashBits::of_128).digits(), "99aa06d3014798d86001c324468d497f");
 }
 
-/// The expected digests are from another program (xxhash of Python), of bytes 1, 2, ... Byte i is (7 i + 3) mod 251.
+/// Another program (xxhash of Python) gave the expected digests of bytes 1, 2, ... Byte i is (7 i + 3) mod 251.
 TEST(Hashes, of_any_length_are_those_of_another_program) {
   std::vector<unsigned char> bytes(1'100'000);
   for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<unsigned char>((i * 7 + 3) % 251);

@@ -164,7 +164,7 @@ TEST_F(LatticeExport, values_that_readers_cannot_take_are_limited_and_counted) {
   Example example(LatticeShape{1, 2, 5});
   example.values = {infinity, -infinity, 1e200, -1e31, 1e30, 1e-120, -5e-324, 1e-98, -0.0, 7};
   example.map.values = example.values;
-  // Both files have z fastest, and the map has two values of y, so every second value of the map comes first.
+  // The map alternates between its two values of y, and both files have all z of one y first.
   const std::vector<double> expected{1e30, 1e30, 1e30, 0, 0, -1e30, -1e30, 0, 1e-98, 7};
   EXPECT_EQ(write_opendx(file("a.dx"), example.map, false), 4);
   EXPECT_EQ(write_cube(file("a.cube"), example.map, {}, {}, {}, false), 4);
@@ -434,8 +434,7 @@ TEST_F(LatticeExport, slice_has_as_many_pixels_for_an_angstrom_along_both_axes) 
       EXPECT_GE(map.width, shape.nx);
       EXPECT_GE(map.height, shape.ny);
       EXPECT_LT(picture.width, map.width + 500);
-      // Sides are whole pixels. No side is longer than 4096 pixels, or 8 per point, or shorter than one pixel per
-      // point.
+      // A side of n points has a whole number of pixels, from n to max(4096, 8 n).
       if (std::max(map.width, map.height) >= 4096) continue;
       EXPECT_NEAR(static_cast<double>(map.width) / width * height, static_cast<double>(map.height),
                   0.5 + 0.5 * height / width);

@@ -388,7 +388,8 @@ TEST(PqrData, the_salt_crystal_has_the_madelung_constant_of_rock_salt) {
     const double r = std::hypot(salt.position[3 * i], salt.position[3 * i + 1], salt.position[3 * i + 2]);
     if (r > 0) potential += salt.charge[i] / r;
   }
-  // Madelung's constant over a. A cube with 9 ions per side and Evjen's weights is within 1e-4 of it.
+  // V in the middle is Madelung's constant divided by the distance of neighbours. A cube with 9 ions per side and
+  // Evjen's weights is within 1e-4 of it.
   EXPECT_NEAR(potential * 2.8201, -1.7475645946331822, 2e-4);
 }
 
