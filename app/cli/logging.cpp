@@ -22,7 +22,7 @@ namespace smallbatch {
 
 namespace {
 
-constexpr const char* log_file_name = "log file";  // name of the logger that writes only there
+constexpr const char* log_file_name = "log file";  // name of the logger that writes only to the log file
 
 /// The flag %* of a pattern: the message with control characters made visible, so that it cannot fake log lines or
 /// control a terminal.

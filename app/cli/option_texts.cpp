@@ -33,7 +33,7 @@ std::optional<T> parse_number(std::string_view text) {
   return value;
 }
 
-/// Returns a whole double without exponent or decimals.
+/// Returns a whole number as text, without exponent or decimals.
 std::string whole_text(double value) {
   std::array<char, 400> text{};
   const int length = std::snprintf(text.data(), text.size(), "%.0f", value);

@@ -6,8 +6,8 @@
 
 namespace smallbatch {
 
-/// Returns `word` on one line so that bash and zsh read it back: unchanged, in '...', or in $'...' if it has control
-/// characters.
+/// Quotes `word` for bash and zsh, on one line. A plain word stays unchanged. Other words are put in '...', or in
+/// $'...' if they have control characters.
 std::string shell_quoted(std::string_view word);
 
 }  // namespace smallbatch

@@ -15,7 +15,7 @@ struct RefusedCall {
 };
 
 /// Returns the error message: "unknown option --devcie. Did you mean --device? See smallbatch run --help.". If all
-/// words are known, the message is `problem` and where to read more.
+/// words are known, the message is `problem`, then a reference to the help.
 std::string sentence_about(const RefusedCall& call, const CommandDescription& program, const std::string& problem);
 
 /// Returns "ldtl is not one of auto, gauss_jordan, ldlt. Did you mean ldlt?".

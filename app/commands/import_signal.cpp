@@ -31,7 +31,7 @@ void expect_one_file(const ImportOptions& options) {
               "Import them one by one.");
 }
 
-/// Warns about everything that the result file does not keep as the UVH5 file has it.
+/// Warns about all data of the UVH5 file that the result file lacks or changes.
 void warn_of_losses(const std::string& path, const Uvh5File& file, const Uvh5Counts& counts,
                     const std::vector<std::string>& left_out) {
   const std::string of_all = " of the " + std::to_string(counts.visibilities) + " visibilities of " + path;

@@ -136,7 +136,7 @@ std::string short_number(double value) {
   return text.data();
 }
 
-/// Returns "50 %", or "all" only if none is finite.
+/// Returns a percentage, such as "50 %". Returns "all" only if no number is finite.
 std::string percent_not_finite(std::int64_t not_finite, std::int64_t numbers) {
   if (not_finite == numbers) return "all";
   const double percent = 100.0 * static_cast<double>(not_finite) / static_cast<double>(numbers);

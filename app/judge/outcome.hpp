@@ -50,8 +50,8 @@ struct SetOutcome {
 
   [[nodiscard]] std::int64_t failed_count() const;
   [[nodiscard]] bool all_right() const { return failed_count() == 0 && verification.disagreed == 0; }
-  /// Adds the outcome of a share of the set. `start` is the index of its first problem. Seconds become those of the
-  /// slowest share.
+  /// Adds the outcome of a share of the set. `start` is the index of the share's first problem. Seconds do not add up:
+  /// the slowest share counts.
   void add(const SetOutcome& share, std::int64_t start);
   /// Returns whether a status means failure. For potentials and pair energies, a status above 0 counts singular places.
   [[nodiscard]] bool is_failed(std::int32_t status) const;

@@ -15,7 +15,7 @@ bool is_piece(const SignalBlock& block, const CorrelationSet& set);
 /// Returns whether the block's last time is the last time of an integration.
 bool ends_integration(const SignalBlock& block, const CorrelationSet& set);
 
-/// Adds up pieces in the order of time: integers exactly, in int64; float32 in double precision.
+/// Adds up pieces in the order of time. Integers are added exactly, in int64, and float32 in double precision.
 class PieceSums {
  public:
   /// Adds the sums of a block that is a piece. After the last piece, the block holds the sums and weights of the whole

@@ -22,7 +22,8 @@ namespace smallbatch {
 
 namespace {
 
-/// The indices in [first, last) out of [0, total) that the mode selects. sample=N selects floor(i total / N) for i < N.
+/// Selected indices in [first, last). The mode selects them from all indices in [0, total). With sample=N, it selects
+/// floor(i total / N) for i < N.
 class Selection {
  public:
   Selection(const VerifyMode& mode, std::int64_t total, std::int64_t first, std::int64_t last)
@@ -183,7 +184,7 @@ Verdicts verify(const PotentialSet& set, const PotentialBlock<T>& block, const P
     checked_pairs += static_cast<double>(charges) * static_cast<double>(problems.back().targets);
   }
 
-  // The referee of a problem is made with its first piece and deleted after its last one.
+  // A problem's referee is made for the first piece of the problem, and deleted after the last piece.
   std::vector<std::once_flag> prepared(problems.size());
   std::vector<std::atomic<std::int64_t>> left(problems.size());
   for (std::size_t k = 0; k < problems.size(); ++k) left[k] = problems[k].pieces;

@@ -24,7 +24,7 @@ struct ShareOutcome {
   WrittenElements written;
 };
 std::string to_message(const ShareOutcome& outcome);
-/// Adds the outcome in a message to `outcome`. Counts add up; seconds become those of the slowest rank.
+/// Adds the outcome in a message to `outcome`. Counts add up. Seconds do not add up: the slowest rank counts.
 void add_message(ShareOutcome& outcome, const std::string& message);
 
 /// Everything that determines the results of a run and its blocks: names and values.

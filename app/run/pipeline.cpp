@@ -131,7 +131,7 @@ class Pipeline {
   Computers computers_;
   std::optional<ResultWriter> writer_;
   std::unique_ptr<RunJournal> journal_;
-  WrittenElements written_;  ///< written by this rank, unless it is the first
+  WrittenElements written_;  ///< what this rank has written; empty on the first rank
 };
 
 /// Opens the problem file. If this fails, returns null and stores the reason in `failure`.

@@ -34,8 +34,8 @@ class RunJournal {
   /// Takes over the records of the earlier run. Throws Error(usage) if it was another run; the message names the
   /// difference.
   void take_earlier(const std::string& results, const RunIdentity& identity);
-  /// Called once the result file is laid out. `identity` is called with the first finished block, because it may take a
-  /// while.
+  /// Called once the result file is laid out. `identity` may take a while, so it is called only when the first block is
+  /// finished.
   void begin(std::function<RunIdentity()> identity) { identity_of_this_ = std::move(identity); }
 
   /// Returns the numbers of the records about a set's blocks, in order. finished() and restore() read a record's
