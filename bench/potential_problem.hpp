@@ -57,7 +57,7 @@ class DevicePotentialProblem : public PotentialProblem {
   DeviceMemory offset_, position_, charge_, single_, origin_, spacing_, potential_, info_, field_;
 };
 
-/// Judges about 1000 targets spread over all problems by the referee. The error is infinite if any number is not
+/// Compares about 1000 targets, spread over all problems, with the referee. The error is infinite if any number is not
 /// finite. All arrays lie in host memory. `field` is empty if it is not judged.
 template <class T>
 Judgement judge_potential(const ChargeBatch& charges, const LatticeBatch& lattice, std::span<const T> potential,

@@ -74,8 +74,8 @@ struct alignas(16) Published {
 };
 
 /// Eliminates the lane's rows and stores its part of x. `published` is in shared memory and belongs to the lane's
-/// system. Column k + 1 is finished and published before the rest of step k, which hides the wait for it. The whole
-/// warp calls.
+/// system. Column k + 1 is finished and published before the rest of step k, to hide the wait for this column. All
+/// lanes of the warp call this function.
 template <class T, int Rows>
 __device__ __forceinline__ void eliminate(T (&row)[Rows][n], T (&rhs)[Rows], int lane, Published<T>& published, T* x) {
   constexpr int piece = 16 / sizeof(T);  // numbers per shared load

@@ -94,7 +94,7 @@ class Vendor {
   }
   /// Copies b, by columns, to the array of right-hand sides that the routines overwrite with x.
   void columns_from_b(cudaStream_t stream) const { transpose(systems_->b, rhs_, n_, nrhs_, stream); }
-  /// Copies x from this array, where it is stored by columns, to the systems' x.
+  /// Copies x to the systems' x. The routines store x by columns in the array of right-hand sides.
   void x_from_columns(cudaStream_t stream) const { transpose(rhs_, systems_->x, nrhs_, n_, stream); }
   /// Copies b to the systems' x, which trsm() overwrites.
   void x_from_b(cudaStream_t stream) const {

@@ -3,8 +3,8 @@
 //
 // Thread t walks over its own slice x_{N t} .. x_{N t + N - 1}. The lanes of a warp read different cache lines. The
 // rest of a line is used in the next steps, as long as a cache holds the line. The c_i are independent of each other.
-// If the loop is unrolled U times, U loads follow each other, then U pairs on the special-function unit. The thread
-// waits for their latencies once, not U times (tests/bench/unroll_test.py checks this in the machine code).
+// If the loop is unrolled U times, U loads follow each other. Then U roots and U sines follow on the special-function
+// unit. The thread waits for these latencies once, not U times (tests/bench/unroll_test.py checks the machine code).
 #include "bench/unroll.hpp"
 
 #include <algorithm>
