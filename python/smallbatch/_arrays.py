@@ -353,7 +353,7 @@ class Matrices:
 
 def matrices(place: Place, array: Array, batch: tuple[int, ...], by_rows: bool | None = None) -> Matrices:
     """Returns (..., r, c) as the matrices of a batch, without a copy if possible. They are copied if smallbatch.h
-    cannot describe their strides, or if some leading axes are repeated but not all."""
+    cannot describe their strides, or if only some of the leading axes are repeated."""
     view = place.view(array)
     lead, shape = view.shape[:-2], view.shape[-2:]
     order = _order(shape, view.strides[-2:])

@@ -43,8 +43,8 @@ class Statuses(Generic[ArrayT]):
         return answered
 
     def describe(self) -> str:
-        """Returns one line: all have their answers, or how many have none and why the first failed. Waits for the GPU
-        if there is one."""
+        """Returns one line. It says that all have their answers, or how many failed and why the first failed. Waits for
+        the GPU if there is one."""
         info = numpy_of(self.info, "int32")
         failed = np.argwhere(~self._answered(info))
         if info.size == 1:
