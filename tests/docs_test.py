@@ -37,7 +37,7 @@ def shape(line):
 
 
 def differences(expected, actual):
-    """Returns the lines of `expected` that do not come next in `actual`, and the lines that only `actual` has.
+    """Compares line by line. Returns the lines of `expected` that differ, and the lines that only `actual` has.
 
     A line "..." in `expected` stands for any number of lines.
     """

@@ -1,5 +1,5 @@
-// Handles, and invalid calls: each returns a status, stores a sentence, and computes nothing. One file, because all
-// tests start from the same valid calls.
+// Handles and invalid calls. An invalid call returns a status, stores a sentence, and computes nothing. One file,
+// because all tests start from the same valid calls.
 #include <gtest/gtest.h>
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-/* Structs in C's layout. Member k of each struct, counted from 1, holds k. Fortran (structs_test.f90) then checks the
- * values of its own members, which are equal only if the offsets are equal. */
+/* Structs in C's layout. Member k of each struct, counted from 1, holds k. Fortran (structs_test.f90) finds k in its own
+ * member k only if both members have the same offset. */
 #include "c/smallbatch.h"
 
 static void* place(int k) { return (void*)(intptr_t)k; }

@@ -36,7 +36,7 @@ PER_KT = 8.617333262e-5 * 298.15  # kT/e at 298.15 K, in volts
 
 
 def drawn(figure, name):
-    """Returns the artists of a figure with the id `name`."""
+    """Returns those artists of a figure that have the id `name`."""
     return figure.findobj(lambda artist: artist.get_gid() == name)
 
 

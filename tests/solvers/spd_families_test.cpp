@@ -35,7 +35,7 @@ TEST(SpdFamilies, NamesAreUniqueAndParseBack) {
   EXPECT_EQ(parse_spd_family("hilbert"), std::nullopt);
 }
 
-/// Returns the row and column that a family leaves empty; -1 if there is none.
+/// Returns the index of the row and of the column that are 0 in a family; -1 if there is none.
 int zeroed(SpdFamily family, int n) {
   switch (family) {
     case SpdFamily::zero_first:

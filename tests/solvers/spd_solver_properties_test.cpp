@@ -177,7 +177,7 @@ TEST_P(SpdSolverProperties, SumsOnTheWayMayLeaveTheRange) {
   check(double{});
 }
 
-/// Returns systems with min(i,j) twice, and right-hand sides for the solutions (i % 5 - 2 + c) `unit`.
+/// Returns two systems with the matrix min(i,j). Their solutions are (i % 5 - 2 + c) `unit`.
 template <class T>
 SpdBlock<T> integer_systems(const SpdShape& shape, T unit) {
   SpdBlock<T> block = generated_block<T>(SpdFamily::min_ij, shape, 2);

@@ -162,8 +162,8 @@ TEST_P(SpdSolverTest, ANumberThatIsNotWantedChangesNoOther) {
         if (n > 1) element(all, 5, n - 1, 0) *= 1 + std::numeric_limits<T>::epsilon();
         const SpdBlock<T> clean = all;
         solve(*solver_, all);
-        // Bit p of `wanted` asks for number p: none, each alone, all but each, all. The other numbers must keep their
-        // sentinels.
+        // Bit p of `wanted` asks for number p. The choices are no number, one, all but one, and all. Numbers that are
+        // not wanted must keep their sentinels.
         constexpr unsigned everything = (1U << spd_number_count<T>)-1;
         std::vector<unsigned> choices{0, everything};
         for (std::size_t p = 0; p < spd_number_count<T>; ++p) {

@@ -2,9 +2,9 @@
 // in scripts/gpu. The script tests/solvers/sanitized_test.py checks that no kernel is left out. One file, because all
 // kernels are launched by the same few requests.
 //
-// Kernels with warps that stride over a batch are launched with a third of the warps that would have a task. Each warp
-// thus has up to three tasks, and a later task finds in shared memory what earlier tasks have left there. This includes
-// warps that work on two tasks at once.
+// In some kernels, warps stride over a batch. These kernels are launched with a third of the warps that a batch needs
+// if each warp has one task. Each warp thus has up to three tasks, and a later task finds in shared memory what earlier
+// tasks have left there. This includes warps that work on two tasks at once.
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
@@ -70,8 +70,8 @@ bool is_one_new(const std::vector<const void*>& kernels, Storage storage) {
 }
 
 enum class Blocks { all, third };
-/// Returns which blocks are launched for systems of n rows: all beyond 64 rows, where a block has one system, else a
-/// third.
+/// Returns which blocks are launched for systems of n rows. Beyond 64 rows, a block has one system, and all blocks are
+/// launched. For smaller systems, a third of the blocks is launched.
 Blocks blocks_for(int n) { return n > 64 ? Blocks::all : Blocks::third; }
 
 /// Runs the kernels that `launch` enqueues for matrices in that storage. Returns false if the call is left out.
@@ -212,8 +212,8 @@ void expect_solved_by_factors(const SpdBlock<T>& block, std::int64_t k) {
 enum class Odd { none, ill_conditioned, singular };
 
 /// Returns enough systems for the tasks of several warps; the last task has fewer systems. A task has up to 32 systems
-/// with one lane each, 8 systems of up to 32 rows, or 4 larger systems. (With fewer than 8 systems, other kernels solve
-/// for x alone.) Most systems are plain, and at least one is of each kind that a kernel treats specially.
+/// with one lane each, 8 systems of up to 32 rows, or 4 larger systems. (For x alone, batches of fewer than 8 systems
+/// have other kernels.) Most systems are plain. At least one system is of each kind that a kernel treats specially.
 template <class T>
 SpdBlock<T> systems_of(const SpdShape& shape, Odd odd) {
   const int n = shape.n;
@@ -297,7 +297,8 @@ class Sanitized : public ::testing::TestWithParam<int> {
       for (const auto& [wanted, place] : {std::pair{Numbers::none, Place::aligned},
                                           {Numbers::backward_error, Place::aligned},
                                           {Numbers::backward_error, Place::not_aligned}}) {
-        // The kernels for x and its error alone exist for dense matrices with one right-hand side, and for these sizes.
+        // Special kernels for x and its error alone exist in two cases: dense matrices with one right-hand side, or one
+        // of these sizes.
         if (wanted != Numbers::none && place == Place::aligned &&
             (shape.nrhs != 1 || shape.storage != Storage::dense) && shape.n != 32 && shape.n != 39 && shape.n != 64)
           continue;
