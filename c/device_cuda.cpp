@@ -36,9 +36,9 @@ class Pieces {
   std::size_t bytes_ = 0;
 };
 
-/// Throws as check() does, except for cudaErrorInvalidValue. The launch functions return this error for arguments that
-/// the checks of single members cannot find. CUDA returns it for launches that it does not accept. For this error, the
-/// exception has `problem` and `remedy`.
+/// Throws as check() does, except for cudaErrorInvalidValue. The launch functions return this error if arguments do not
+/// fit together. CUDA returns it for launches that it does not accept. For this error, the exception has `problem` and
+/// `remedy`.
 void check_launch(cudaError_t status, const std::string& problem = "the call is too large for a launch",
                   const std::string& remedy = "Pass fewer problems per call.") {
   if (status != cudaErrorInvalidValue) return check(status);

@@ -24,8 +24,8 @@
  * with the input says so in its member `memory` (SMALLBATCH_HOST, SMALLBATCH_DEVICE). The structs themselves lie in
  * host memory.
  *
- * With host arrays a call returns when its results are there. The handle owns any further memory that it needs, also on
- * a device. `workspace` is NULL and `workspace_bytes` is 0.
+ * With host arrays a call returns when its results are complete. The handle owns any further memory that it needs, also
+ * on a device. `workspace` is NULL and `workspace_bytes` is 0.
  *
  * Device arrays need a handle of SMALLBATCH_CUDA. A call is then asynchronous on the handle's stream. It enqueues
  * kernels, allocates nothing and never synchronises. CUDA graphs can therefore be captured from it.
@@ -63,7 +63,7 @@ extern "C" {
 
 /** Status of a call. */
 typedef enum smallbatch_status {
-  SMALLBATCH_SUCCESS = 0,          /**< done, or enqueued with device arrays; info is the status of each system */
+  SMALLBATCH_SUCCESS = 0,          /**< done (with device arrays: enqueued); info is the status of each system */
   SMALLBATCH_INVALID_ARGUMENT = 1, /**< the arguments are not valid, or this handle cannot use them */
   SMALLBATCH_NO_DEVICE = 2,        /**< the library was built without CUDA, or there is no such GPU */
   SMALLBATCH_OUT_OF_MEMORY = 3,    /**< host or device memory does not suffice */
@@ -145,7 +145,7 @@ typedef enum smallbatch_order {
 
 /** Which elements of the symmetric matrix A are stored. */
 typedef enum smallbatch_storage {
-  SMALLBATCH_BOTH_TRIANGLES = 0, /**< all; they are compared, and a matrix that is not symmetric is refused */
+  SMALLBATCH_BOTH_TRIANGLES = 0, /**< all; the triangles are compared, and an asymmetric matrix is refused */
   SMALLBATCH_LOWER = 1,          /**< the lower triangle of a full matrix; the other elements are never read */
   SMALLBATCH_UPPER = 2,          /**< the upper triangle of a full matrix; the other elements are never read */
   SMALLBATCH_PACKED_LOWER = 3,   /**< n(n+1)/2 numbers: a00, a10, a11, a20, ... by rows (SMALLBATCH_ROW_MAJOR),
@@ -283,7 +283,7 @@ smallbatch_status smallbatch_log_determinant_workspace(smallbatch_handle handle,
                                                        const smallbatch_solve_options* options,
                                                        size_t* workspace_bytes);
 
-/** Factors A = L D L^T of systems, for right-hand sides that come later. smallbatch_factor makes them, and
+/** The factors L and D of A = L D L^T, for right-hand sides that come later. smallbatch_factor makes them, and
  *  smallbatch_solve_factored uses them. The two calls may run on different backends. Initialise the struct with
  *  smallbatch_factors_init. */
 typedef struct smallbatch_factors {
@@ -458,7 +458,7 @@ smallbatch_status smallbatch_potential_workspace(smallbatch_handle handle, const
                                                  const smallbatch_potentials* potentials,
                                                  const smallbatch_potential_options* options, size_t* workspace_bytes);
 
-/** Results that are wanted for pairs of charges. Without groups these are all pairs i < j. With groups, a pair has one
+/** Results that are wanted for pairs of charges. Without groups, all i < j are pairs. With groups, a pair has one
  *  charge of group 1 and one of group 2. Initialise the struct with smallbatch_pair_energies_init.
  *
  *  `info` is the status of each problem:
@@ -559,8 +559,8 @@ smallbatch_status smallbatch_correlate_workspace(smallbatch_handle handle, const
 /* ---- sentences and units ---- */
 
 /** Writes one line about the `info` of a system, such as "pivot 3 is not positive", into `buffer` of `size` bytes. The
- *  line is cut to fit and ends with a zero. Returns the length of the whole line, as snprintf does. `buffer` may be
- *  NULL if size is 0. */
+ *  line is cut to fit and ends with a zero byte. Returns the length of the whole line, as snprintf does. If size is 0,
+ *  `buffer` may be NULL. */
 size_t smallbatch_describe_solve_info(int32_t info, char* buffer, size_t size);
 /** Writes one line about the `info` of a problem of smallbatch_potential, as smallbatch_describe_solve_info does. */
 size_t smallbatch_describe_potential_info(int32_t info, char* buffer, size_t size);
