@@ -8,8 +8,8 @@
 //
 // The lower triangle lies in panels of four rows: element (i, j) is vector panel_begin(i / 4) + 4 j + i % 4. A panel is
 // eliminated at once, in tiles of its four rows by `Columns` columns. The sums of a tile stay in registers, so each
-// loaded vector feeds several multiply-adds. A panel first holds its c, which becomes l in place when its diagonal
-// block is reached. Rows from n to the end of the last panel exist and are zero. Vectors above the diagonal of a
+// loaded vector feeds several multiply-adds. A panel first holds c_ij. When its diagonal block is reached, l_ij
+// replaces c_ij. Rows from n to the end of the last panel exist and are zero. Vectors above the diagonal of a
 // diagonal block are never used.
 //
 // Every sum has its terms in the same order for all tile shapes, so tiles do not change any bit. (The index k ascends;
@@ -121,7 +121,7 @@ struct Elimination {
       for (int m = 0; m < M; ++m) tile[panel_rows * t + m] = sum[t][m];
   }
 
-  /// Turns the c left of the diagonal block of M rows into l, and factors the block.
+  /// Replaces c_ij by l_ij left of the diagonal block of M rows, and factors the block.
   template <int M>
   __attribute__((always_inline)) static void factor_diagonal(const Vector* a, Vector* c, std::int64_t row0,
                                                              Pivots<L>& pivots) {

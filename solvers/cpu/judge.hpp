@@ -39,7 +39,7 @@ struct Judge {
   const Pivots<L>& pivots;
 
   /// Returns the status after x was computed. A and b are searched for defects only if loading, elimination or scaling
-  /// found a sign of one.
+  /// found a reason.
   Mask status() const {
     Mask info{};
     const auto fail = [&info](Mask where, std::int32_t reason) { info = (info == 0) & where ? Mask{} + reason : info; };

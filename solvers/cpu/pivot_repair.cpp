@@ -110,9 +110,9 @@ class NearbyFactors {
   }
 
  private:
-  /// Returns the row of the next pivot. It is the first remaining row with a diagonal element that is nearly the
-  /// largest, as a fraction of its original value. Once the largest fraction is below the floor, it is the first
-  /// remaining row.
+  /// Returns the row of the next pivot. Each diagonal element is compared as a fraction of its original value. The next
+  /// pivot is in the first remaining row with nearly the largest fraction. Once the largest fraction is below the
+  /// floor, the next pivot is in the first remaining row.
   [[nodiscard]] int next_pivot(const Square& s, const Row& diagonal, const std::array<bool, max_system_size>& done,
                                double floor, bool& raising) const {
     double largest = -infinity;

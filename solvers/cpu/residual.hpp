@@ -63,8 +63,8 @@ struct WidePanels {
   using Wide = typename L::Wide;
   using Sum = WideSum<T, W>;
 
-  /// Returns ||A||_1, for A times `factor` if has_factor. Every sum has its terms in pairs from the last to the first,
-  /// as in load.hpp, so both norms have the same bits.
+  /// Returns ||A||_1, for A times `factor` if has_factor. Every sum adds pairs of terms, from the last pair to the
+  /// first. load.hpp does so, too, so both norms have the same bits.
   template <bool has_factor, class Rows>
   static Vector norm_of_matrix(Rows n, const Vector* a, [[maybe_unused]] Vector factor) {
     const auto magnitude = [&](const Vector& v) __attribute__((always_inline)) {

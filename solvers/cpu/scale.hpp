@@ -38,8 +38,8 @@ struct Scaling {
         work.l[lower_place(i, j)] = work.a[lower_place(i, j)] * X::power_of_two(half[i]) * X::power_of_two(half[j]);
   }
 
-  /// Replaces factors of A, stored in place of A, by the factors of D' A D'. D' L D'^-1 has a unit diagonal again. D'
-  /// brings the pivots next to 1, so L is not large either.
+  /// Replaces the factors of A by the factors of D' A D'. D' L D'^-1 has a unit diagonal again. D' brings the pivots
+  /// next to 1, so L is not large either.
   void scale_factors(const Work& work) {
     find_exponents(work);
     Vector* const l = work.l;

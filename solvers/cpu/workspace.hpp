@@ -80,8 +80,8 @@ bool judged_by_system(const LdltTask<T>& task) {
          task.n >= 32 && task.n % W == 0;
 }
 
-/// Returns whether residuals have so many columns that A in single precision is converted only once, and not for every
-/// few columns. (With registers of four floats, the larger copy costs as much as it saves.)
+/// Returns whether A in single precision is converted only once for all columns of the residuals. This is faster for
+/// many columns. (With registers of four floats, the larger copy costs as much as it saves.)
 template <class T, int W>
 bool widens_matrix(const LdltTask<T>& task) {
   return sizeof(T) == sizeof(float) && W > 4 && task.solution.backward_error != nullptr &&
