@@ -76,7 +76,7 @@ def test_results_know_their_input_and_machine(smallbatch, tmp_path):
 def test_large_files_are_hashed_in_pieces(smallbatch, tmp_path):
     with open_problem_file(tmp_path / "p.h5") as file:
         add_solve(file)
-    with open(tmp_path / "p.h5", "ab") as file:  # HDF5 ignores bytes after its end
+    with open(tmp_path / "p.h5", "ab") as file:  # HDF5 ignores bytes after the end of its data
         file.write(np.random.default_rng(1).bytes(70_000_001))
     smallbatch("run", "p.h5", "-o", "r.h5")
     note = note_of(tmp_path / "r.h5")

@@ -630,8 +630,8 @@ TEST_F(VerifyPoints, ABlockIsAPartOfTheSet) {
   EXPECT_EQ(verify(set_, last, options_, everything, 1, points_).verdict.at(0), Verdict::disagreed);
 }
 
-/// Three problems with V = 1, 2, infinity, with V = 3, infinity, -6, and with V = NaN. The second problem is cut into
-/// two blocks of planes.
+/// Three problems. V is (1, 2, infinity) in the first, (3, infinity, -6) in the second, and NaN in the third. The
+/// second problem is cut into two blocks of planes.
 class VerifyStatistics : public ::testing::Test {
  protected:
   VerifyStatistics() {

@@ -163,7 +163,7 @@ TEST_F(RunOfAChangingFile, IsRefusedWhereItsTimeIsPutBack) {
 /// The file is so large that its hash covers only parts of it. The changed byte is in none of them.
 TEST_F(RunOfAChangingFile, IsRefusedWhereItsTimeIsPutBackAndTheHashDoesNotTell) {
   write_problems();
-  std::filesystem::resize_file(options_.problems, 200 << 20);  // HDF5 ignores bytes after its end
+  std::filesystem::resize_file(options_.problems, 200 << 20);  // HDF5 ignores bytes after the end of its data
   let_time_pass();
   once_at_work([&] {
     const timespec time = status_of(options_.problems).st_mtim;

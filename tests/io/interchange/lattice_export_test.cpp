@@ -442,7 +442,7 @@ TEST_F(LatticeExport, slice_has_as_many_pixels_for_an_angstrom_along_both_axes) 
   }
 }
 
-/// A title ends before the colour bar. A longer one loses its middle, and keeps its beginning and its end.
+/// A title ends before the colour bar. A title that is too long loses its middle.
 TEST_F(LatticeExport, slice_titles_have_an_ellipsis_where_they_are_too_long) {
   Block block;
   block.at(0, 0, 0) = 1;

@@ -191,7 +191,7 @@ TEST_F(Pqr, reads_what_the_usual_writers_write) {
   }
 }
 
-/// The test leaves out each number of x y z charge radius, and inserts numbers before each and at the end.
+/// The test leaves out one of x, y, z, charge and radius, or inserts numbers before one of them or at the end.
 TEST_F(Pqr, no_column_more_or_less_shifts_the_numbers) {
   const std::vector<std::string> numbers{"21.421", "-3.562", "16.781", "-0.294", "1.821"};
   const auto line = [](const std::string& before, const std::vector<std::string>& from_x) {
@@ -289,7 +289,7 @@ TEST_F(Pqr, columns_that_touch_elsewhere_are_named_with_their_line) {
              ", line 3: ", {"expected a finite number for x", "'21.421-103.562'"});
   expect_bad("ATOM 2 H1 GLY A 1 21.4 3.562 16.781 0.14141.8240 2\n",
              ", line 1: ", {"number for charge", "'0.14141.8240'", "Separate"});
-  // Fields that touch begin a column late, or have two decimals because PDB2PQR cuts wide numbers.
+  // Fields touch, and begin a column late, or have only two decimals because PDB2PQR cuts wide numbers.
   expect_bad("ATOM      2  H1  GLY      1     -321.421-103.562  16.781   0.294   1.821\n",
              ", line 1: ", {"'-321.421-103.562'"});
   expect_bad("ATOM      2  H1  GLY     1    -1021.421-103.562  16.781   0.294   1.821\n",
