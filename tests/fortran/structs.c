@@ -1,5 +1,5 @@
-/* Structs in C's layout. Member k of each struct, counted from 1, holds k. Fortran (structs_test.f90) finds k in its own
- * member k only if both members have the same offset. */
+/* Structs in C's layout. Member k of each struct, counted from 1, holds k. Fortran (structs_test.f90) finds k in its
+ * own member k only if both members have the same offset. */
 #include "c/smallbatch.h"
 
 static void* place(int k) { return (void*)(intptr_t)k; }
