@@ -312,7 +312,7 @@ ExitCode execute(int argc, const char* const* argv, const Words& words) {
 }
 
 /// Opens standard descriptors that the caller has closed. Otherwise a file could get the number of stderr, and messages
-/// would be written into it. The file opened instead is /dev/null for reading, so nothing is written there.
+/// would be written into it. Each is opened as /dev/null for reading, so writing to it fails.
 void keep_standard_descriptors() {
   for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     if (::fcntl(descriptor, F_GETFD) < 0) (void)::open("/dev/null", O_RDONLY);

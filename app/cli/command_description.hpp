@@ -1,5 +1,5 @@
-// The command line as data. The man page, the completions and the messages about unknown words are made from it. It is
-// read from the declarations that also make the help (app/cli/options.cpp).
+// The command line as data, read from the declarations that also make the help (app/cli/options.cpp). The man page, the
+// completions and the messages about unknown words are made from this data.
 #pragma once
 
 #include <string>

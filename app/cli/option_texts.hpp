@@ -24,8 +24,8 @@ inline constexpr Limits<double> from_0_on{0};
 /// Returns "from 1 to 128" or "above 0". Empty without limits.
 template <class T>
 std::string limits_text(const Limits<T>& limits);
-/// Returns what is wrong with `text` as a number within `limits`, or nothing. The message ends with what to write:
-/// "cannot be '1e6' (it is 1000000, but a whole number must consist of digits). Write 1000000."
+/// Checks that `text` is a number within `limits`. Returns what is wrong, or nothing. The message ends with what to
+/// write: "cannot be '1e6' (it is 1000000, but a whole number must consist of digits). Write 1000000."
 template <class T>
 std::string wrong_number(const std::string& text, const Limits<T>& limits, const std::string& example);
 

@@ -292,8 +292,8 @@ class ChargesCommand : public Command {
          [&unit](const std::string& name) { unit = parse_unit(name); });
   }
 
-  /// Declares the options of AskedOfCharges. `of_lattices` names options that describe a lattice. They are refused with
-  /// --targets charges.
+  /// Declares the options of AskedOfCharges. `of_lattices` names the options that describe a lattice. These options are
+  /// refused with --targets charges.
   void asked_of_charges(AskedOfCharges& asked, const std::vector<std::string>& of_lattices) {
     choice("--targets", asked.targets, {{"lattice", TargetKind::lattice}, {"charges", TargetKind::charges}},
            "Where V is wanted: on a lattice, or at each charge, from all other charges");

@@ -24,8 +24,8 @@ bool is_named(const Set& set, const std::string& name) {
   return set.name == name || std::string(Set::kind) + "/" + set.name == name;
 }
 
-/// Returns the set with this name, or the only set if the name is empty. `things` is the name
-/// for the contents of sets in error messages.
+/// Returns the set with this name, or the only set if the name is empty. Error messages call the
+/// contents of sets `things`.
 template <class Set>
 const Set& choose_set(const ProblemSets& all, const std::string& things, const std::string& name,
                       const std::string& path) {

@@ -58,8 +58,8 @@ inline constexpr std::array failure_counts{&FailureSigns::looked_at_not_symmetri
 /// Number of systems of a share that are examined for each status.
 inline constexpr std::int64_t most_looked_at = 64;
 
-/// Examines systems of a block that could not be solved, up to most_looked_at of each status. `batch` is the number of
-/// systems of the set.
+/// Examines the failed systems of a block, up to most_looked_at of each status. `batch` is the number of systems of the
+/// set.
 template <class T>
 void look_at(const SpdBlock<T>& block, std::int64_t batch, FailureSigns& signs);
 

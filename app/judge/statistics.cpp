@@ -92,8 +92,8 @@ void StatisticsReferee::add(const PotentialBlock<T>& block, unsigned threads) {
   const auto problem_of = [&](std::int64_t target) {
     return on_lattices ? target / per_lattice : std::upper_bound(ends.begin(), ends.end(), target) - ends.begin() - 1;
   };
-  // The values of a thread may begin or end within a problem. Their sums are added after all threads have ended, in
-  // order, so that the bits of the total do not depend on the threads.
+  // The values of a thread may begin or end within a problem. When all threads have ended, the sums of such parts are
+  // added in order. The bits of the total thus do not depend on the threads.
   constexpr std::int64_t together = 1 << 16, run = 1 << 11;
   struct OfPart {
     std::int64_t problem = 0;

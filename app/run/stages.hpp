@@ -1,8 +1,8 @@
 // The stages of a run: read, compute, verify, write. All stages work at the same time, on different blocks. Each stage
-// takes the blocks of a set in order, and has its own threads for the whole run. The read stage has two threads: one
-// reads while the helper threads of the other wait for each other. The compute stage has one thread on the CPU, or two
-// for each GPU. The verify stage and the write stage have one thread each. A set with a single block uses no thread of
-// a stage.
+// takes the blocks of a set in order, and has its own threads for the whole run. The read stage has two threads.
+// While the helper threads of one thread wait for each other, the other thread reads. The compute stage has one thread
+// on the CPU, or two for each GPU. The verify stage and the write stage have one thread each. A set with a single block
+// uses no thread of a stage.
 #pragma once
 
 #include <algorithm>
