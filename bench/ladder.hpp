@@ -1,6 +1,6 @@
 // A ladder is one operation on one problem, in steps from naive to production. Row 0 is another library that a user
-// could call instead; the last row is the production launch. The benchmark, the tests and bench/RESULTS.md share this
-// table. A new step is therefore tested and reported as soon as a ladder lists it.
+// could call instead; the last row is the production launch. The benchmark, the tests and bench/RESULTS.md use the
+// same ladders. A new step is therefore tested and reported as soon as a ladder lists it.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -3,8 +3,8 @@
 // Then sums have a fixed order, without an atomic. Register tiles come last: several rows of a thread share each column
 // that it reads.
 //
-// A block of 128 threads has 128 Rows rows. With register tiles, a block also has only 1024 columns, so that there are
-// enough blocks.
+// A block of 128 threads has 128 x `Rows` rows. With register tiles, a block also has only 1024 columns, so that there
+// are enough blocks.
 #include <cstdint>
 
 #include "bench/pair_steps.hpp"

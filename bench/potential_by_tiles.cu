@@ -24,8 +24,8 @@ enum class Sums {
   two_levels,      ///< sums of 32 charges in single precision, as 4 groups of 8, added in double precision
 };
 
-/// Adds q/sqrt(r2) to `sum`. The number `turn` of the pair, a compile-time constant, decides in MixedRoot how the root
-/// is computed.
+/// Adds q/sqrt(r2) to `sum`. The constant `turn` numbers the pairs. MixedRoot decides by `turn` how to compute the
+/// root.
 struct FullRoot {
   static __device__ __forceinline__ void add(float q, float r2, int /*turn*/, float& sum) { sum += q * rsqrtf(r2); }
 };

@@ -4,9 +4,9 @@
 //     sums_b = sum of part b.
 // Another launch adds these sums; all steps share it.
 //
-// In the sources, the last warp has no barrier. It adds through a volatile pointer, and relies on its lanes to run in
-// lock-step. Since Volta each lane has its own program counter. A lane may then read a value before another lane writes
-// it: a race. In this file a __syncwarp() separates reading from writing.
+// In the cited code, the last warp has no barrier. It adds through a volatile pointer, and relies on its lanes to run
+// in lock-step. Since Volta each lane has its own program counter. A lane may then read a value before another lane
+// writes it: a race. In this file a __syncwarp() separates reading from writing.
 #include <algorithm>
 
 #include "bench/reduce_steps.hpp"
