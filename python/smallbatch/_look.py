@@ -144,9 +144,8 @@ def words_of(file: File, one: Group) -> list[str]:
         words = ["Each system is A x = b with a symmetric positive definite matrix A."]
         if file.dataset(one.node, "backward_error") is not None:
             words.append(
-                "The backward error is the residual b − A x, in proportion to the sizes of A and x. About u, the "
-                "unit "
-                "roundoff, is as small as arithmetic of this precision allows."
+                "The backward error is the residual b − A x, in proportion to the sizes of A and x. In arithmetic of this "
+                "precision, it can hardly be smaller than the unit roundoff u."
             )
         if file.dataset(one.node, "rcond") is not None:
             words.append(

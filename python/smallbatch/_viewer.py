@@ -2,7 +2,7 @@
 
 vtk.js is the smallest viewer that is maintained and that a package contains completely. It has 1 MB. plotly.js has
 4.8 MB, and K3D has 2.6 MB. py3Dmol loads 3Dmol.js from a network. The scene is a ZIP file with ``index.json``. That
-file holds a tree of vtk.js's objects, and arrays of numbers by their names.
+file holds a tree of vtk.js's objects, and a table with the name and the numbers of each array.
 """
 
 from __future__ import annotations
