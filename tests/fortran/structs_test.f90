@@ -1,4 +1,4 @@
-! Every struct of smallbatch.h has equal layouts in Fortran and in C. The file structs.c fills the members, and this
+! Every struct of smallbatch.h has the same layout in Fortran and in C. The file structs.c fills the members, and this
 ! test reads them.
 program structs_test
   use smallbatch

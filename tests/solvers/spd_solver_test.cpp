@@ -197,8 +197,8 @@ TEST_P(SpdSolverTest, NothingIsLeftFromTheBatchBefore) {
       const SpdShape shape{n, 1, storage};
       SCOPED_TRACE(shape_name(shape));
       const auto check = [&]<class T>(T) {
-        // The solver has solved a batch of the same shape before, in which all systems failed. Memory that
-        // the solver does not write still holds NaN.
+        // Before, the solver gets a batch of the same shape in which all systems fail. Memory that the next call does
+        // not write still holds NaN.
         SpdBlock<T> block = generated_block<T>(SpdFamily::random_log_uniform, shape, 300, 1e3), failing = block;
         for (std::int64_t k = 0; k < failing.count; ++k) element(failing, k, n - 1, n - 1) = -1;
         solve(*solver_, failing);

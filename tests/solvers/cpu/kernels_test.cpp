@@ -387,7 +387,7 @@ TEST(Ldlt, WhatTheCompilerKnowsOfAShapeDecidesNoBit) {
 }
 
 TEST(Ldlt, TheLayoutDecidesNoBit) {
-  // Depending on the layout, a kernel computes norms and residuals while it loads A, from a copy of A, or from the
+  // The layout decides where a kernel reads A for norms and residuals: while loading A, in a copy of A, or in the
   // caller's memory. The bits must be the same.
   for_all_solvers([](SpdSolver& solver) {
     for (const int n : {7, 8, 12, 16, 32, 40})
