@@ -6,17 +6,16 @@
 
 namespace smallbatch {
 
-/// Checks that HDF5 may be written to `path`: not to stdout, and not to a name that promises another format.
+/// Checks that HDF5 may be written to `path`. Refuses stdout, and names that promise another format.
 void check_hdf5_output(const std::string& path);
 
-/// Checks that `path` may be a problem or result file: not stdin, and not a file of another format.
+/// Checks that `path` may be a problem or result file. Refuses stdin, and names that promise another format.
 void check_hdf5_input(const std::string& path);
 
-/// Checks that `report` may write to `path`: not to stdout, and only to a name that ends in .html or has no known
-/// ending.
+/// Checks that `report` may write to `path`. Refuses stdout, and names with a known ending other than .html.
 void check_page_output(const std::string& path);
 
-/// Checks that `export` may write to `path`: not to stdout, and not to the name of a result file or a VTK file.
+/// Checks that `export` may write to `path`. Refuses stdout, and the name of a result file or of a VTK file.
 void check_export_output(const std::string& path);
 
 }  // namespace smallbatch

@@ -32,7 +32,7 @@ using RunIdentity = std::vector<std::pair<std::string, std::string>>;
 std::string to_message(const RunIdentity& identity);
 RunIdentity run_identity_of(const std::string& message);
 
-/// Finished blocks of a run, which are in the result file, and the state of their set after them.
+/// Finished blocks of a run, and the state of their set after these blocks. The result file has their results.
 struct FinishedBlock {
   std::string set;  ///< "/solve/name"
   /// First and last block of the record, which has all blocks that were finished since the previous record.

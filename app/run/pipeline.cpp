@@ -116,7 +116,7 @@ class Pipeline {
   Clock::time_point start_ = Clock::now();
   RunReport report_;
   std::exception_ptr cannot_open_;
-  // Made before MPI and CUDA start, because it forks the process that reads the file's structure.
+  // Made before MPI and CUDA start, because it calls fork() for the process that reads the file's structure.
   std::unique_ptr<ProblemReader> reader_;
   Ranks ranks_;
   std::optional<InputGuard> guard_;

@@ -66,7 +66,7 @@ class RunJournal {
 
   Journal journal_;
   std::string path_;
-  std::string latest_;  ///< the latest record; its memory is reused, because there may be very many
+  std::string latest_;  ///< the latest record; the next record reuses its memory
   RunIdentity earlier_identity_;
   std::function<RunIdentity()> identity_of_this_;
   std::map<std::string, std::vector<Known>> earlier_;
