@@ -67,7 +67,7 @@ void run(const std::function<void(cudaStream_t)>& action, cudaStream_t stream) {
   if (action) action(stream);
 }
 
-/// Runs a step once, and returns its error over its bound and its kernels.
+/// Runs a step once. Returns its error, divided by the bound, and its kernels.
 Measurement check_step(const Ladder& ladder, const Step& step, const Stream& stream) {
   ladder.poison(stream.get());
   run(step.prepare, stream.get());

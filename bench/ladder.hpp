@@ -15,7 +15,7 @@ namespace smallbatch {
 
 /// Result of a check.
 struct Judgement {
-  double error_over_bound = 0;  ///< largest error of the output over its bound, by the referee; above 1 is wrong
+  double error_over_bound = 0;  ///< largest error of the output, divided by the referee's bound; above 1: wrong
   double relative_l2 = 0;       ///< relative L2 error of the output, if the ladder shows it
 };
 

@@ -84,7 +84,7 @@ __global__ void __launch_bounds__(threads)
 
 constexpr int columns_per_block = 1024;
 
-/// Computes every `Period`-th root in software; with Period 0, no root.
+/// Computes every `Period`-th root in software. With Period 0, software computes no root.
 template <int Rows, int Period>
 __global__ void __launch_bounds__(threads)
     rows_per_thread(const float4* a, int rows, const float4* b, int columns, double* partial, double* energy) {

@@ -100,7 +100,7 @@ SYSTEMS = 1 << 20
 
 
 def memory(bench):
-    # This case runs first: the peak memory of a child process includes the memory of this process when it forks.
+    # This case runs first, because the peak memory of a child process includes what this process has at the fork().
     for batch in (1 << 18, SYSTEMS, *([10 << 20] if bench.large else [])):
         bench.generate("spd", "--batch", batch, "--n", 32)
         size = os.path.getsize(bench.problems)
