@@ -201,7 +201,7 @@ def test_maps_are_the_sums_of_their_charges(equilibrate):
 
 
 def test_many_molecules_have_their_own_maps(equilibrate):
-    # There are more molecules than one block holds. Each molecule has two atoms at a different distance.
+    # There are more molecules than one block holds. Each molecule has two atoms, and all distances differ.
     distances = [round(1 + 0.0005 * k, 4) for k in range(2100)]
     result = equilibrate("".join(map(pair, distances)), "--points", 2)
     with h5py.File(result.maps) as file:

@@ -1,5 +1,5 @@
-"""examples/charge_equilibration in Python agrees with its C++ program. tests/examples compares the C++ program with
-RDKit."""
+"""examples/charge_equilibration in Python agrees with the C++ program of this example. tests/examples compares the C++
+program with RDKit."""
 
 import csv
 import os
