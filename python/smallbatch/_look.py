@@ -144,8 +144,8 @@ def words_of(file: File, one: Group) -> list[str]:
         words = ["Each system is A x = b with a symmetric positive definite matrix A."]
         if file.dataset(one.node, "backward_error") is not None:
             words.append(
-                "The backward error is the residual b − A x, in proportion to the sizes of A and x. In arithmetic of this "
-                "precision, it can hardly be smaller than the unit roundoff u."
+                "The backward error is the residual b − A x, in proportion to the sizes of A and x. In arithmetic of "
+                "this precision, it can hardly be smaller than the unit roundoff u."
             )
         if file.dataset(one.node, "rcond") is not None:
             words.append(
@@ -161,21 +161,24 @@ def words_of(file: File, one: Group) -> list[str]:
     if one.kind == "correlation":
         kind = "mean" if file.text(one.node, "output") == "mean" else "sum"
         return [
-            f"The visibility of inputs i and j is the {kind}, over the samples of an integration, of the signal "
-            "of i times the complex "
-            "conjugate of the signal of j. Samples that are flagged for i or j do not count."
+            "Each sample of inputs i and j contributes the signal of i times the complex conjugate of the signal of j. "
+            f"The visibility is the {kind} over the samples of an integration. Samples that are flagged for i or j do "
+            "not count."
         ]
     if one.kind == "pair_energy":
-        words = ["The energy is the sum over all pairs of charges of their product, divided by their distance."]
+        words = [
+            "Each pair of charges contributes the product of its charges, divided by their distance. The energy is the "
+            "sum over all pairs."
+        ]
         if attribute("groups"):
             words = [
-                "The energy is the sum, over the pairs of a charge of group 1 and one of group 2, of their product, "
-                "divided by their distance."
+                "Each pair of charges contributes the product of its charges, divided by their distance. The energy is "
+                "the sum over all pairs of a charge of group 1 and a charge of group 2."
             ]
     else:
         words = [
-            "The potential V at a point is the sum over all charges of the charge, divided by its distance from the "
-            "point."
+            "Each charge contributes to the potential V at a point. The contribution is the charge, divided by its "
+            "distance from the point. V is the sum over all charges."
         ]
         if file.dataset(one.node, "E") is not None:
             words.append("The field E is minus the gradient of V.")

@@ -146,7 +146,7 @@ def page(scene_file: bytes, nonce: str) -> str:
     if found is None or not found.submodule_search_locations:
         raise Refused(
             "no surface can be turned",
-            "trame-vtk is missing, which has the viewer",
+            "the package trame-vtk, which has the viewer, is missing",
             "Install it: pip install 'smallbatch[report]'.",
             2,
         )

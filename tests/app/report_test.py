@@ -188,7 +188,7 @@ def test_bars_of_stages_add_up(browser, report):
 def test_formulas_are_said_in_words(browser, report):
     browser.open(report, 1280, "light")
     text = browser.evaluate(section("potential/frames") + ".textContent")
-    assert "sum over all charges of the charge, divided by its distance" in text
+    assert "is the charge, divided by its distance from the point. V is the sum over all charges." in text
     assert "cut-off of 9.5 Å" in text and "relative permittivity 4" in text and "temperature" not in text
     assert "complex conjugate of the signal of j" in browser.evaluate(section("correlation/array") + ".textContent")
 
