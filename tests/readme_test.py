@@ -25,7 +25,7 @@ def commands_of(document):
 
 # These commands prepare the clone. The test does not run them: scripts/test runs this test, and the test sets PATH
 # itself.
-PREPARATION = ["scripts/demo", "scripts/test", 'export PATH="$PWD/build/bin:$PATH"']
+PREPARATION = ["scripts/demo", 'export PATH="$PWD/build/bin:$PATH"', "scripts/test"]
 
 
 def test_the_readme_starts_with_the_preparation():

@@ -101,7 +101,7 @@ def surface(
         raise Refused(
             "no surface can be drawn",
             f"scikit-image is missing: {error}",
-            "Install it: pip install 'smallbatch[plot]'.",
+            "Install it: in a clone of smallbatch, pip install '.[plot]'.",
             2,
         ) from None
     is_there = np.isfinite(position).all(1)

@@ -136,7 +136,7 @@ class File:
             ) from None
         self.sums: dict[str, np.ndarray] = {}
         version = self.attribute(self.h5, "smallbatch_format")
-        if version is None or np.size(version) != 2:
+        if version is None or np.size(version) != 2 or np.asarray(version).dtype.kind not in "iu":
             raise Refused(
                 f"{shown(self.path)} is no file of smallbatch",
                 "it has no attribute smallbatch_format",
@@ -204,13 +204,13 @@ class File:
     def __exit__(self, *error: Any) -> None:
         self.h5.close()
 
-    @staticmethod
-    def attribute(node: Any, name: str) -> Any:
-        """Returns an attribute, or None if it is missing or cannot be read."""
+    def attribute(self, node: Any, name: str) -> Any:
+        """Returns an attribute, or None if there is none of this name. One that cannot be read is refused, because a
+        default in its place could be wrong."""
         try:
-            return node.attrs.get(name)
-        except (OSError, TypeError, ValueError, RuntimeError):
-            return None
+            return node.attrs[name] if name in node.attrs else None
+        except (KeyError, OSError, TypeError, ValueError, RuntimeError) as error:
+            raise self.damaged(f"attribute {name}", error) from None
 
     def text(self, node: Any, name: str, default: str = "") -> str:
         value = self.attribute(node, name)
@@ -220,8 +220,8 @@ class File:
         value = self.attribute(node, name)
         try:
             return default if value is None else float(np.ravel(value)[0])
-        except (TypeError, ValueError, IndexError):
-            return default
+        except (TypeError, ValueError, IndexError) as error:
+            raise self.damaged(f"attribute {name}", error) from None
 
     def damaged(self, place: str, why: Any) -> Refused:
         return Refused(

@@ -147,7 +147,7 @@ def page(scene_file: bytes, nonce: str) -> str:
         raise Refused(
             "no surface can be turned",
             "the package trame-vtk, which has the viewer, is missing",
-            "Install it: pip install 'smallbatch[report]'.",
+            "Install it: in a clone of smallbatch, pip install '.[report]'.",
             2,
         )
     viewer = pathlib.Path(found.submodule_search_locations[0], "tools", "static_viewer.html").read_text("utf-8")

@@ -1,8 +1,8 @@
 """Pictures of result files: maps of the potential, molecular surfaces, correlations, curves over time, histograms.
 
 Each function takes the path of a result file and returns a Matplotlib figure. From a shell,
-``python -m smallbatch.plot RESULTS -o picture.png`` writes ``.png``, ``.svg`` or ``.pdf``. Both need ``pip install
-'smallbatch[plot]'``.
+``python -m smallbatch.plot RESULTS -o picture.png`` writes ``.png``, ``.svg`` or ``.pdf``. Both need the
+extra ``plot``: ``pip install '.[plot]'`` in a clone of smallbatch.
 
 >>> import smallbatch.plot
 >>> figure = smallbatch.plot.slice_map("results.h5", axis="z", value_range="2 V", problems="data/demo.h5")
@@ -34,7 +34,7 @@ try:
     from ._surfaces import surface_map
     from ._visibilities import PARTS, baselines_over_time, correlation
 except ImportError as error:
-    missing = f"pictures cannot be drawn ({error}). Install what they need: pip install 'smallbatch[plot]'."
+    missing = f"pictures cannot be drawn ({error}). In a clone of smallbatch, pip install '.[plot]' installs what they need."
     if __name__ != "__main__":
         raise ImportError(missing) from error
     print(f"error: {missing}", file=sys.stderr)

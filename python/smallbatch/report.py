@@ -2,7 +2,8 @@
 
 ``python -m smallbatch.report RESULTS -o page.html`` writes one HTML file, which needs no other file and no network. All
 problems are read, a piece at a time, so memory does not grow with their number. Names and texts of the file are shown
-as text and cannot become markup. This module needs ``pip install 'smallbatch[report]'``.
+as text and cannot become markup. This module needs the extra ``report``: ``pip install '.[report]'`` in a
+clone of smallbatch.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ try:
     from ._result_file import File, Group, Refused, refuse_existing, shown, text_of, unfinished
     from ._style import range_of
 except ImportError as error:
-    missing = f"no page can be made ({error}). Install what it needs: pip install 'smallbatch[report]'."
+    missing = f"no page can be made ({error}). In a clone of smallbatch, pip install '.[report]' installs what it needs."
     if __name__ != "__main__":
         raise ImportError(missing) from error
     print(f"error: {missing}", file=sys.stderr)
