@@ -119,8 +119,8 @@ def _turning(page_: Page, one: Group, index: int) -> Html:
     scene = _viewer.scene(mesh.vertices, mesh.triangles, mesh.normals, colours, line_of_sight(mesh.vertices))
     page_.viewers += 1
     words = (
-        f"The surface of the molecule. Its colours are V from −{number_text(mesh.limit)} {typeset(mesh.unit)} (blue) "
-        f"over 0 (white) to {number_text(mesh.limit)} {typeset(mesh.unit)} (red). Drag to turn it, scroll to come nearer."
+        f"The surface of the molecule. Its colours are V from −{number_text(mesh.limit)} {typeset(mesh.unit)} (red) "
+        f"over 0 (white) to {number_text(mesh.limit)} {typeset(mesh.unit)} (blue). Drag to turn it, scroll to come nearer."
     )
     frame = tag(
         "iframe", sandbox="allow-scripts", title="surface of the molecule", srcdoc=_viewer.page(scene, page_.nonce)
@@ -151,8 +151,8 @@ def _thumbnails(page_: Page, one: Group, look: Look, v: Any) -> Html:
         found.append(tag("figure", tag("img", src=source, alt=f"V of problem {label}"), tag("figcaption", label)))
     title = "All problems" if count == look.batch else f"The first {count} of {grouped(look.batch)} problems"
     words = (
-        f"{title}: V in the middle plane across z, from −{number_text(limit)} (blue) to {number_text(limit)} "
-        f"{typeset(unit)} (red)."
+        f"{title}: V in the middle plane across z, from −{number_text(limit)} (red) to {number_text(limit)} "
+        f"{typeset(unit)} (blue)."
     )
     return join([tag("h3", title), tag("p", words, class_="note"), tag("div", *found, class_="thumbnails")])
 

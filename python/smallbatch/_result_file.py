@@ -158,7 +158,7 @@ class File:
             return {}
         sums = self.child(self.h5, "checksums")
         parts = (
-            [self.dataset(sums, name) for name in ("dataset", "piece_offset", "hash")] if sums is not None else [None]
+            [self.dataset(sums, name, "S" if name != "piece_offset" else "iu") for name in ("dataset", "piece_offset", "hash")] if sums is not None else [None]
         )
         if any(part is None for part in parts):
             raise Refused(
@@ -244,8 +244,9 @@ class File:
                 raise
             raise self.damaged(f"{group.name}/{name}", error) from None
 
-    def dataset(self, group: h5py.Group, name: str) -> h5py.Dataset | None:
-        """Returns a dataset whose elements are in this file and have a fixed size, or None."""
+    def dataset(self, group: h5py.Group, name: str, kinds: str = "biuf") -> h5py.Dataset | None:
+        """Returns a dataset of real numbers whose elements are in this file, or None if there is none. `kinds` are other
+        kinds of elements, as NumPy names them."""
         found = self.child(group, name)
         if found is None:
             return None
@@ -253,6 +254,8 @@ class File:
             raise self.damaged(f"{group.name}/{name}", "it is no dataset")
         if found.is_virtual or found.external or found.dtype.kind == "O" or found.shape is None:
             raise self.damaged(f"{group.name}/{name}", "its numbers are not in this file")
+        if found.dtype.kind not in kinds:
+            raise self.damaged(f"{group.name}/{name}", f"its elements have the type {found.dtype}")
         return found
 
     def read(self, dataset: h5py.Dataset, place: Any = ()) -> np.ndarray:
@@ -310,7 +313,7 @@ class File:
 
     def label(self, one: Group, index: int) -> str:
         """Returns the name, step or time of a problem, or "" if the file has none of them."""
-        name = self.dataset(one.node, "name")
+        name = self.dataset(one.node, "name", "S")
         if name is not None and index < name.shape[0]:
             return shown(text_of(self.read(name, index).item()))
         for word in ("step", "time"):
@@ -331,7 +334,7 @@ class File:
         try:
             index = int(which)
         except ValueError:
-            name = self.dataset(one.node, "name")
+            name = self.dataset(one.node, "name", "S")
             for first, names in self.pieces(name) if name is not None else ():
                 for k, found in enumerate(names):
                     if text_of(found) == which:

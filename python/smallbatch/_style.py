@@ -29,7 +29,7 @@ STYLE = {
     "axes.unicode_minus": True,
 }
 SIGNED = LinearSegmentedColormap.from_list(
-    "smallbatch", ["#143c8c", "#3f78c2", "#9fc3e4", "#f7f7f5", "#f3ab92", "#cf5a4a", "#7d1218"]
+    "smallbatch", ["#7d1218", "#cf5a4a", "#f3ab92", "#f7f7f5", "#9fc3e4", "#3f78c2", "#143c8c"]
 )
 SIGNED.set_bad("#909090")
 _UNITS = {"volt": "V", "e/angstrom": "e/Å", "angstrom": "Å", "volt*e": "eV", "e^2/angstrom": "e²/Å"}

@@ -24,7 +24,7 @@ class Visibilities:
 
     def __init__(self, file: File, one: Group):
         self.file, self.one = file, one
-        found = file.dataset(one.node, "visibility")
+        found = file.dataset(one.node, "visibility", "ciufV")
         weight = file.dataset(one.node, "weight")
         if found is None or found.ndim < 3 or 0 in found.shape:
             raise Refused(f"{shown(one.path)} has no picture", "it has no visibilities", "Choose another set.")

@@ -87,6 +87,8 @@ def test_a_map_has_square_pixels_and_the_values_of_coulomb(one_charge):
         (top - bottom) / values.shape[0], rel=0.01
     )
     assert image.get_clim() == (-300, 300)
+    negative, positive = image.cmap(0.0), image.cmap(1.0)
+    assert negative[0] > 2 * negative[2] and positive[2] > 2 * positive[0]  # red and blue, as in viewers of molecules
     x, y = (
         low + (np.arange(count) + 0.5) / count * (high - low)
         for low, high, count in ((left, right, values.shape[1]), (bottom, top, values.shape[0]))
