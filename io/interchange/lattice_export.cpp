@@ -33,7 +33,7 @@ std::string as_picture(const std::string& path, const LatticeMap& map, const Map
   text << "; slice " << slice << " across "
        << "xyz"[extras.axis] << ", " << picture.values_text([](double value) { return number_text(value, 6); });
   if (picture.colour_limit > 0)
-    text << ", full blue at " << -picture.colour_limit << ", full red at " << picture.colour_limit;
+    text << ", full red at " << -picture.colour_limit << ", full blue at " << picture.colour_limit;
   return text.str();
 }
 

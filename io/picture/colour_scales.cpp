@@ -9,9 +9,9 @@ namespace smallbatch {
 namespace {
 
 // |V| / limit = 0, 0.2, ... 1: OKLab lightness 1, 0.876, 0.752, 0.628, 0.504, 0.38; chroma at most 0.19.
-constexpr std::array<Colour, 6> positive_scale{
-    {{255, 255, 255}, {255, 198, 191}, {251, 137, 125}, {229, 76, 68}, {184, 27, 30}, {124, 18, 19}}};
 constexpr std::array<Colour, 6> negative_scale{
+    {{255, 255, 255}, {255, 198, 191}, {251, 137, 125}, {229, 76, 68}, {184, 27, 30}, {124, 18, 19}}};
+constexpr std::array<Colour, 6> positive_scale{
     {{255, 255, 255}, {193, 215, 255}, {130, 174, 254}, {68, 130, 249}, {31, 90, 206}, {19, 60, 139}}};
 
 constexpr std::array<Colour, 9> magnitude_scale{{{255, 250, 168},

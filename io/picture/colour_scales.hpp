@@ -8,8 +8,8 @@
 
 namespace smallbatch {
 
-/// Returns the colour at t, from -1 (full blue, hue 262) through white to 1 (full red, hue 27). A value and its
-/// negative are equally dark.
+/// Returns the colour at t, from -1 (full red, hue 27) through white to 1 (full blue, hue 262), as viewers of molecules
+/// colour potentials. A value and its negative are equally dark.
 Colour signed_scale_colour(double t);
 /// Returns the colour of V. |V| = limit has the full colour, and NaN is grey. If the limit is 0, the colour shows the
 /// sign alone.

@@ -293,8 +293,8 @@ TEST_F(LatticeExport, slice_shows_every_point_as_a_block_with_y_upwards) {
   const Picture picture = read_map(file("a.png"));
   EXPECT_EQ(picture.width, 512);
   EXPECT_EQ(picture.height, 4 * 64);
-  EXPECT_TRUE(is_red(Sheet::pixel(picture, 0, 0)));
-  EXPECT_TRUE(is_blue(Sheet::pixel(picture, 7, 3)));
+  EXPECT_TRUE(is_blue(Sheet::pixel(picture, 0, 0)));
+  EXPECT_TRUE(is_red(Sheet::pixel(picture, 7, 3)));
   EXPECT_TRUE(is_grey(Sheet::pixel(picture, 7, 0)));
   EXPECT_EQ(Sheet::pixel(picture, 0, 3), Sheet::pixel(picture, 0, 0));
   EXPECT_EQ(Sheet::pixel(picture, 1, 3), Sheet::pixel(picture, 7, 3));
@@ -322,8 +322,8 @@ TEST_F(LatticeExport, slice_colours_deepen_evenly_and_alike_for_both_signs) {
     EXPECT_LT(lightness(Sheet::pixel(picture, x, 1)), lightness(Sheet::pixel(picture, x - 1, 1)) - 50);
   }
   for (int x = 3; x < 8; ++x) {
-    EXPECT_TRUE(is_red(Sheet::pixel(picture, x, 0))) << x;
-    EXPECT_TRUE(is_blue(Sheet::pixel(picture, x, 1))) << x;
+    EXPECT_TRUE(is_blue(Sheet::pixel(picture, x, 0))) << x;
+    EXPECT_TRUE(is_red(Sheet::pixel(picture, x, 1))) << x;
   }
 }
 
@@ -417,7 +417,7 @@ TEST_F(LatticeExport, slice_axes_are_in_angstrom_and_say_so) {
     EXPECT_NEAR(static_cast<double>(place - reading.map.left), ((x + 1.5) / 0.5 + 0.5) * 32, 2) << x;
   for (const auto& [y, place] : reading.channels)
     EXPECT_NEAR(static_cast<double>(reading.map.bottom - place), ((y - 2.25) / 0.5 + 0.5) * 32, 2) << y;
-  EXPECT_TRUE(is_red(read_map(file("a.png")).at(3 * 32 + 16, 512 - 3 * 32 - 16)));
+  EXPECT_TRUE(is_blue(read_map(file("a.png")).at(3 * 32 + 16, 512 - 3 * 32 - 16)));
 }
 
 /// Planes of any form have equal pixels per angstrom along both axes.
@@ -517,7 +517,7 @@ TEST_F(LatticeExport, slice_of_few_values_or_none_still_has_a_limit) {
   std::fill(example.values.begin(), example.values.end(), nan);
   EXPECT_EQ(write_png_slice(file("c.png"), example.map, 2, 0, false).colour_limit, 0);
   EXPECT_TRUE(is_grey(read_map(file("c.png")).at(300, 100)));
-  EXPECT_TRUE(is_red(picture.at(300, 100)));
+  EXPECT_TRUE(is_blue(picture.at(300, 100)));
 }
 
 TEST_F(LatticeExport, slice_axes_run_right_and_up) {
@@ -541,7 +541,7 @@ TEST_F(LatticeExport, slice_axes_run_right_and_up) {
       for (std::int64_t row = 0; row < c.rows; ++row) {
         const Pixel pixel = picture.at(column * cell + cell / 2, (c.rows - 1 - row) * cell + cell / 2);
         const bool hot = column == c.column && row == c.row;
-        EXPECT_EQ(is_red(pixel), hot) << column << " " << row;
+        EXPECT_EQ(is_blue(pixel), hot) << column << " " << row;
         EXPECT_EQ(pixel == white, !hot) << column << " " << row;
       }
     }
