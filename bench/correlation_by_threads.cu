@@ -94,8 +94,7 @@ void launch(const SignalBatch& signal, void* visibility, cudaStream_t stream) {
 std::vector<CorrelationStep> correlation_steps_by_threads() {
   return {
       {"entries_1x1", "a thread per visibility: two samples are read for one multiply-add", launch<1, 1, false>},
-      {"entries_2x1", "two visibilities per thread, of two inputs with one: three samples for two",
-       launch<2, 1, false>},
+      {"entries_2x1", "two visibilities per thread: three samples are read for two multiply-adds", launch<2, 1, false>},
       {"entries_2x2", "four samples for four", launch<2, 2, false>},
       {"entries_4x4", "eight for sixteen", launch<4, 4, false>},
       {"entries_8x8", "sixteen for 64: registers leave one block of threads on a multiprocessor", launch<8, 8, false>},

@@ -172,7 +172,7 @@ std::vector<PairStep> pair_steps_by_rows() {
        launch_row_per_thread<Columns::diagonal, Total::atomic_per_thread>},
       {"shuffle_before_atomic", "b_in_shared_memory, a sum over the warp by shuffles and one atomic per warp",
        launch_row_per_thread<Columns::tiled, Total::atomic_per_warp>},
-      {"sum_per_block", "no atomic: a place for the sum of each block, added up in their order",
+      {"sum_per_block", "no atomic: each block stores its sum, and a second launch adds these in their order",
        launch_row_per_thread<Columns::tiled, Total::per_block>},
       {"two_rows_per_thread",
        "two rows in registers share each column; roots without care for denormals; 1024 columns "

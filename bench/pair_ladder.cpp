@@ -61,10 +61,10 @@ Ladder pair_ladder(std::int64_t rows, std::int64_t columns) {
   ladder.title = "From a host to production: energy of two groups, " + std::to_string(rows) + " x " +
                  std::to_string(columns) + " charges, float32";
   ladder.note =
-      "The special-function roofline is a kernel of reciprocal square roots alone, one per pair; steps that compute a "
-      "part of them otherwise may pass it. All steps are judged by the bound of production, which the others keep for "
-      "these charges, and do not promise. Atomics add in whatever order warps end. The host's row runs by the host's "
-      "clock.";
+      "The special-function roofline is measured by a kernel that only computes reciprocal square roots. A pair needs "
+      "one root. Steps that compute some roots in software may exceed the roofline. All steps are judged by the bound "
+      "of production. For these charges every step keeps the bound, but only production promises it. Atomic additions "
+      "come in the order in which warps end. The host's row is timed by the host's clock.";
   ladder.unit = "pairs";
   ladder.exponent = 12;
   ladder.work = problem->pairs();

@@ -169,11 +169,13 @@ std::vector<PotentialStep> potential_steps_by_tiles() {
       {"quarter_in_software_8x2", "four of 8 x 2 points", launch<8, 2, Quarter3, 4>},
       {"quarter_in_software_quartic", "four of 4 x 4 points, degree 4: as exact as the hardware's root",
        launch<4, 4, Quarter4, 4>},
-      {"quarter_in_software_rotating", "the same, other points with every charge: all have the same mix of roots",
+      {"quarter_in_software_rotating",
+       "the same, but these points change with every charge, so all points have the same mix of roots",
        launch<4, 4, Quarter4, 4, Sums::single, true>},
       {"totals_per_256", "degree 4, points fixed; sums over 256 charges are added in double precision",
        launch<4, 4, Quarter4, 4, Sums::totals_per_256>},
-      {"two_levels_of_partial_sums", "sums over 8 charges, four of these in single, the rest in double precision",
+      {"two_levels_of_partial_sums",
+       "sums over 8 charges; four sums are added in single precision, and the results in double precision",
        launch<4, 4, Quarter4, 4, Sums::two_levels>},
   };
 }

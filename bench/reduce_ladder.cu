@@ -132,7 +132,7 @@ Ladder reduce_ladder(std::int64_t count) {
   ladder.title = "From naive to production: " + ladder.title;
   ladder.note =
       "Values are whole numbers with exact sums, so a step is right or wrong. Steps between the first and production "
-      "have two kernels: their own leaves a sum for each block, and production's adds these.";
+      "have two kernels: their own stores a sum for each block, and production's adds these sums.";
   ladder.steps = {vendor_step(problem)};
   for (const ReduceStep& step : reduce_steps_by_blocks()) ladder.steps.push_back(step_by_blocks(problem, step));
   ladder.steps.push_back(production_step(
@@ -141,7 +141,7 @@ Ladder reduce_ladder(std::int64_t count) {
   ladder.steps.push_back(production_step(problem));
   ladder.steps.push_back(
       production_step(problem, "one_tree_float64", "production: added in double precision", Accumulation::float64));
-  ladder.steps.push_back(production_step(problem, "one_tree_compensated", "production: with what the roundings lose",
+  ladder.steps.push_back(production_step(problem, "one_tree_compensated", "production: rounding errors are added, too",
                                          Accumulation::compensated));
   return ladder;
 }

@@ -144,12 +144,11 @@ Ladder saxpy_ladder(std::int64_t count) {
     for_each_index_on_threads(vectors->host_count(), 1 << 14, 0, vectors->on_host());
   }));
   ladder.steps.push_back(
-      device_step(vectors, "thread_per_value", "the same functor, a thread for each index: no thread walks",
-                  [=](cudaStream_t stream) {
-                    constexpr unsigned threads = 256;
-                    return launch_for_each_index(count, saxpy, stream,
-                                                 {static_cast<unsigned>((count + threads - 1) / threads), threads});
-                  }));
+      device_step(vectors, "thread_per_value", "the same functor, one thread for each index", [=](cudaStream_t stream) {
+        constexpr unsigned threads = 256;
+        return launch_for_each_index(count, saxpy, stream,
+                                     {static_cast<unsigned>((count + threads - 1) / threads), threads});
+      }));
   ladder.steps.push_back(device_step(vectors, "grid_stride",
                                      "the same functor, as many threads as fill the device, each with many indices",
                                      [=](cudaStream_t stream) { return launch_for_each_index(count, saxpy, stream); }));

@@ -63,7 +63,7 @@ class RunCommand final : public Command {
     choice("--precision", run_.precision, {{"float32", ScalarType::float32}, {"float64", ScalarType::float64}},
            "Arithmetic of potentials and pair energies, and type of V (synonyms: single, double)");
     choice("--singular", run_.singular, {{"inf", Singular::infinite}, {"skip", Singular::skip}},
-           "A charge at the place where V is evaluated, or a pair at one position: infinite, or left out");
+           "Terms at distance 0 (a charge where V is evaluated, or a pair at one position): infinite, or left out");
     text("--memory", "",
          "Memory of the blocks, such as 512MiB or 2GB (default: below 400 MiB, more with chunks or several GPUs)",
          [this](const std::string& memory) {
