@@ -304,6 +304,8 @@ class File:
                 f"{shown(one.path)} has no info of its problems",
                 "If these are problems, run them first: smallbatch run problems.h5 -o results.h5.",
             )
+        if info.dtype.kind != "i" or info.dtype.itemsize > 4:
+            raise self.damaged(f"{one.path}/info", f"its elements have the type {info.dtype}")
         return int(info.shape[0])
 
     def pieces(self, dataset: h5py.Dataset, at_once: int = _AT_ONCE) -> Iterator[tuple[int, np.ndarray]]:

@@ -35,6 +35,8 @@ class Visibilities:
             raise file.damaged(one.path, f"it has {self.baselines} baselines, and no number of inputs has so many")
         frequency = file.dataset(one.node, "frequency")
         self.frequency = None if frequency is None or frequency.shape != (self.channels,) else file.read(frequency)
+        if self.frequency is not None and not np.isfinite(self.frequency).all():
+            raise file.damaged(f"{one.path}/frequency", "a frequency is not finite")
         position = file.dataset(one.node, "input_position")
         self.position = (
             None if position is None or position.shape != (self.inputs, 3) else file.read(position).astype(float)

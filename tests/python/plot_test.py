@@ -515,3 +515,28 @@ def test_examples_in_docstrings(smallbatch, tmp_path, monkeypatch):
         assert test.examples and doctest.SKIP not in {flag for example in test.examples for flag in example.options}
         assert doctest.DocTestRunner().run(test).failed == 0, test.name
     assert {path.name for path in tmp_path.iterdir()} > {"map.svg", "surface.png", "histogram.svg"}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda group: group.attrs.__setitem__("temperature", "warm"),
+        lambda group: group["V"].attrs.__setitem__("unit", 5.0),
+        lambda group: replace(group, "info", np.float64),
+        lambda group: replace(group, "info", np.int64),
+        lambda group: replace(group, "V", np.complex128),
+        lambda group: replace(group, "spacing", "S8"),
+    ],
+)
+def test_strange_types_are_refused_not_guessed(one_charge, change):
+    with results_to_change(one_charge) as file:
+        change(file["potential/ion"])
+    with pytest.raises(plot.Refused):
+        plot.slice_map(one_charge, value_range="5 kT/e")
+
+
+def replace(group, name, dtype):
+    """Gives a dataset elements of another type. Its attributes stay."""
+    values, attributes = group[name][()], dict(group[name].attrs)
+    del group[name]
+    group.create_dataset(name, data=values.astype(dtype)).attrs.update(attributes)
