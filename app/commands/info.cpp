@@ -184,17 +184,22 @@ std::string result_info(const InfoOptions& options) {
     const VerificationSummary v = reader.verification(Set::kind, set.name);
     text << "  " << Set::kind << "/" << set.name << ": " << shape_words_of_results(set);
     if constexpr (std::is_same_v<Set, CorrelationSet>) text << unit_words(set);
+    SetOutcome outcome;
+    outcome.kind = Set::kind;
+    outcome.count_statuses(reader, set_path(set), 0, set.batch);
+    if (outcome.failed_count() > 0) text << "; " << outcome.failed_count() << " failed";
     text << "; ";
     if (v.checked > 0)
       text << "verified: " << v.agreed << " agree, " << v.disagreed << " disagree\n";
     else
       text << "not verified\n";
+    text << failures_text(outcome);
+    json["failed"] = failures_json(outcome);
     if (const auto hash = reader.problems_hash(Set::kind, set.name)) {
       json["problems_hash"] = problems_hash_text(*hash);
       text << "    hash of the problems " << problems_hash_text(*hash) << "\n";
     }
     if constexpr (std::is_same_v<Set, SolveSet>) {
-      SetOutcome outcome;
       outcome.count_numbers(reader, set);
       if (outcome.repaired_pivots > 0)
         text << "    " << repairs_text(outcome, reader.provenance_number("pivot_floor")) << "\n";

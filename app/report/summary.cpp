@@ -98,6 +98,24 @@ Json range_json(const std::optional<std::array<double, 2>>& range, const std::st
 
 }  // namespace
 
+std::string failures_text(const SetOutcome& set) {
+  std::string text;
+  for (const auto& [status, count] : set.failed)
+    text += "    " + std::to_string(count) + " with status " + std::to_string(status) + ": " +
+            words_of(set).describe(status) + first_failed_text(set, status, count) + "\n";
+  return text;
+}
+
+SetJson failures_json(const SetOutcome& set) {
+  SetJson failed = SetJson::array();
+  for (const auto& [status, count] : set.failed) {
+    SetJson entry = {{"status", status}, {"meaning", words_of(set).describe(status)}, {"count", count}};
+    if (set.first_failed.contains(status)) entry["first"] = set.first_failed.at(status);
+    failed.push_back(std::move(entry));
+  }
+  return failed;
+}
+
 std::string repairs_text(const SetOutcome& set, double pivot_floor) {
   if (set.repaired_pivots == 0) return "";
   return std::to_string(set.repaired_pivots) + (set.repaired_pivots == 1 ? " pivot" : " pivots") + " of " +
@@ -157,9 +175,7 @@ void put_set(TextWriter& text, const RunReport& report, const SetOutcome& set) {
          << rate_text(set.work / set.compute_seconds, kind.work) << " (" << report.computer(set.kind) << ")\n";
   const std::int64_t failed = set.failed_count();
   text << "  " << (set.batch - failed) << " " << kind.done << ", " << failed << " failed\n";
-  for (const auto& [status, count] : set.failed)
-    text << "    " << count << " with status " << status << ": " << kind.describe(status)
-         << first_failed_text(set, status, count) << "\n";
+  text << failures_text(set);
   if (const std::string cause = set.likely_cause(); !cause.empty()) text << "  likely cause: " << cause << "\n";
   if (const std::string numbers = numbers_text(set, report.pivot_floor); !numbers.empty())
     text << "  " << numbers << "\n";
@@ -230,15 +246,9 @@ std::string report_json(const RunReport& report) {
   Json sets = Json::array();
   for (const SetOutcome& set : report.sets) {
     const KindWords& kind = words_of(set);
-    Json failed = Json::array();
-    for (const auto& [status, count] : set.failed) {
-      Json entry = {{"status", status}, {"meaning", kind.describe(status)}, {"count", count}};
-      if (set.first_failed.contains(status)) entry["first"] = set.first_failed.at(status);
-      failed.push_back(std::move(entry));
-    }
     const VerificationSummary& v = set.verification;
     Json entry = begin_set_json(set.kind.c_str(), set.name, set.shape, set.batch);
-    entry["failed"] = failed;
+    entry["failed"] = failures_json(set);
     entry["likely_cause"] = text_json(set.likely_cause());
     entry["verification"] = {{"criterion", v.criterion},
                              {"checked", v.checked},

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "app/report/run_report.hpp"
+#include "app/report/set_json.hpp"
 
 namespace smallbatch {
 
@@ -22,6 +23,11 @@ struct KindWords {
   const char* json_values;
 };
 const KindWords& words_of(const SetOutcome& set);
+
+/// Returns the failures of a set by status: their count, the meaning of the status and the first indices. One line for
+/// each status, or a JSON list.
+std::string failures_text(const SetOutcome& set);
+SetJson failures_json(const SetOutcome& set);
 
 /// Returns "2 pivots of 1 system raised to the floor of 1e-08, by at most 0.01 of a diagonal element". Empty if no
 /// pivot was raised.

@@ -108,6 +108,18 @@ def test_every_kind_of_object_is_one_of_the_schema(said, smallbatch, tmp_path):
                                                       "set_count": len(ran["sets"]), "failed": 0, "disagreed": 0}
 
 
+def test_info_tells_the_failures_that_run_told(said, smallbatch, tmp_path):
+    write_problems(tmp_path / "p.h5", failing=True)
+    ran = said("run", "p.h5", "-o", "r.h5", expect=1)["sets"]
+    assert [one["failed"] for one in said("info", "r.h5")["sets"]] == [one["failed"] for one in ran]
+    assert sum(one["failed"] != [] for one in ran) == 3
+    text = smallbatch("info", "r.h5").stdout
+    for one in ran:
+        for failure in one["failed"]:
+            assert f"    {failure['count']} with status {failure['status']}: {failure['meaning']} (at index " in text
+    assert "; 9 failed; verified: 9 agree, 0 disagree" in text
+
+
 GENERATED = {
     "spd": [["--family", "lehmer"], ["--condition", "7"], ["--sizes", "3:9"], ["--compute", "log_determinant"]],
     "charges": [[], ["--targets", "charges", "--field"], ["--pair-energy", "--groups", "--per-charge"]],
