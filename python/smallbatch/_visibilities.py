@@ -33,6 +33,8 @@ class Visibilities:
         self.inputs = int((np.sqrt(8 * self.baselines + 1) - 1) / 2)
         if self.inputs * (self.inputs + 1) // 2 != self.baselines:
             raise file.damaged(one.path, f"it has {self.baselines} baselines, and no number of inputs has so many")
+        if weight is not None and weight.shape != found.shape[:3]:
+            raise file.damaged(f"{one.path}/weight", f"its shape {weight.shape} is not that of the visibilities")
         frequency = file.dataset(one.node, "frequency")
         self.frequency = None if frequency is None or frequency.shape != (self.channels,) else file.read(frequency)
         if self.frequency is not None and not np.isfinite(self.frequency).all():
