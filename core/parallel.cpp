@@ -48,7 +48,7 @@ class Team {
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;
   ~Team() {
-    if (is_of_another_process()) {
+    if (is_in_forked_child()) {
       state_.release();  // NOLINT(bugprone-unused-return-value): after a fork, the threads do not exist, and a lock
                          // that one of them held stays locked
       return;
@@ -61,9 +61,9 @@ class Team {
     for (std::thread& thread : state_->threads) thread.join();
   }
 
-  /// Returns whether the process was forked after this team was made. The child process does not have the team's
+  /// Returns whether this process was forked after the team was made. The child process does not have the team's
   /// threads.
-  [[nodiscard]] bool is_of_another_process() const { return process_ != ::getpid(); }
+  [[nodiscard]] bool is_in_forked_child() const { return process_ != ::getpid(); }
 
   /// Calls `work` on this thread and on up to `others` threads of the team, or on fewer if the system starts no more.
   /// Returns when all these calls have ended. After the call on this thread has ended, no other thread begins a call:
@@ -75,14 +75,14 @@ class Team {
     {
       const std::lock_guard lock(state.mutex);
       state.work = &work;
-      state.places = others;
+      state.starts_left = others;
     }
     for (unsigned i = 0; i < others; ++i) state.begin.notify_one();
     is_in_team = true;
     work();
     is_in_team = false;
     std::unique_lock lock(state.mutex);
-    state.places = 0;
+    state.starts_left = 0;
     state.end.wait(lock, [&] { return state.at_work == 0; });
   }
 
@@ -92,16 +92,17 @@ class Team {
     std::mutex mutex;
     std::condition_variable begin, end;
     const std::function<void()>* work = nullptr;
-    unsigned places = 0, at_work = 0;  ///< places: threads that may still begin; at_work: threads that call `work`
+    unsigned starts_left = 0;  ///< number of threads that may still begin
+    unsigned at_work = 0;      ///< number of threads that call `work`
     bool is_over = false;
 
     void serve() {
       is_in_team = true;
       std::unique_lock lock(mutex);
       while (true) {
-        begin.wait(lock, [&] { return is_over || places > 0; });
+        begin.wait(lock, [&] { return is_over || starts_left > 0; });
         if (is_over) return;
-        --places;
+        --starts_left;
         ++at_work;
         const std::function<void()>& own = *work;
         lock.unlock();
@@ -127,7 +128,7 @@ class Team {
 /// Returns the team of the calling thread.
 Team& own_team() {
   thread_local std::unique_ptr<Team> team;
-  if (!team || team->is_of_another_process()) team = std::make_unique<Team>();
+  if (!team || team->is_in_forked_child()) team = std::make_unique<Team>();
   return *team;
 }
 

@@ -113,10 +113,11 @@ struct Extreme {
   static constexpr double value(State state) { return state; }
 };
 
+/// Whether an operation reads y besides x.
 template <class Operation>
-inline constexpr bool takes_two = false;
+inline constexpr bool reads_y = false;
 template <class Sums>
-inline constexpr bool takes_two<Dot<Sums>> = true;
+inline constexpr bool reads_y<Dot<Sums>> = true;
 
 /// Returns the result at the root of the tree. Every NaN becomes the same NaN.
 template <class Operation>

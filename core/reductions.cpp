@@ -54,7 +54,7 @@ double reduce(Reduction reduction, Accumulation accumulation, const T* x, const 
         const std::int64_t first = k * of_leaf;
         leaf[static_cast<std::size_t>(k)] = join_all<Operation, values_per_row<T>>(
             std::min(of_leaf, count - first),
-            [&](std::int64_t i) { return Operation::of(x[first + i], takes_two<Operation> ? y[first + i] : T()); });
+            [&](std::int64_t i) { return Operation::of(x[first + i], reads_y<Operation> ? y[first + i] : T()); });
       }
     });
     return result_of<Operation>(

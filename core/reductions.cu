@@ -73,14 +73,14 @@ __device__ __forceinline__ void join_rows(const T* x, const T* y,
 #pragma unroll
   for (int row = 0; row < Rows; ++row) {
     of_x[row] = load<Aligned>(x + row * values_per_row<T>);
-    if constexpr (takes_two<Operation>) of_y[row] = load<Aligned>(y + row * values_per_row<T>);
+    if constexpr (reads_y<Operation>) of_y[row] = load<Aligned>(y + row * values_per_row<T>);
   }
 #pragma unroll
   for (int row = 0; row < Rows; ++row)
 #pragma unroll
     for (int i = 0; i < Word<T>::values; ++i) {
       T second = 0;
-      if constexpr (takes_two<Operation>) second = of_y[row].value[i];
+      if constexpr (reads_y<Operation>) second = of_y[row].value[i];
       column[i] = Operation::join(column[i], Operation::of(of_x[row].value[i], second));
     }
 }
@@ -106,7 +106,7 @@ __device__ typename Operation::State join_columns(const T* x, const T* y, std::i
   for (int i = 0; i < values; ++i)
     if (first + i < count) {
       T second = 0;
-      if constexpr (takes_two<Operation>) second = y[first + i];
+      if constexpr (reads_y<Operation>) second = y[first + i];
       column[i] = Operation::join(column[i], Operation::of(x[first + i], second));
     }
 #pragma unroll
@@ -160,7 +160,7 @@ cudaError_t launch_reduction(Reduction reduction, Accumulation accumulation, con
   const auto leaves = static_cast<unsigned>(leaf_count(count));
   const unsigned grid = std::max(1U, blocks == 0 ? leaves : std::min(blocks, leaves));
   return with_operation<T>(reduction, accumulation, [&]<class Operation>(Operation) {
-    const bool aligned = is_aligned(x) && (!takes_two<Operation> || is_aligned(y));
+    const bool aligned = is_aligned(x) && (!reads_y<Operation> || is_aligned(y));
     auto* const leaf =
         reinterpret_cast<typename Operation::State*>(static_cast<std::byte*>(workspace) + bytes_before_leaves);
     reduce_kernel<Operation><<<grid, threads, 0, stream>>>(x, y, count, leaf_values(count), aligned, leaf,
