@@ -26,19 +26,20 @@ struct Order {
 
   Order(std::span<const std::int32_t> sizes, int n, std::int64_t at_once) : systems(sizes.size()) {
     const auto known = [n](std::int32_t size) { return size >= 0 && size <= n ? size : out_of_range; };
-    std::vector<std::int64_t> end(static_cast<std::size_t>(n) + 2);  // end of the systems of each size
-    const auto end_of = [&end](int size) -> std::int64_t& { return end[static_cast<std::size_t>(size) + 1]; };
-    for (const std::int32_t size : sizes) ++end_of(known(size));
+    const auto index = [](int size) { return static_cast<std::size_t>(size + 1); };
+    std::vector<std::int64_t> counts(static_cast<std::size_t>(n) + 2);  // number of systems of each size
+    std::vector<std::int64_t> next(counts.size());                      // where the next system of each size is listed
+    for (const std::int32_t size : sizes) ++counts[index(known(size))];
     std::int64_t before = 0;
     for (int size = out_of_range; size <= n; ++size) {
-      const std::int64_t count = end_of(size);
+      const std::int64_t count = counts[index(size)];
       for (std::int64_t first = 0; first < count; first += at_once)
         pieces.push_back({size, before + first, before + std::min(first + at_once, count)});
-      end_of(size) = before;
+      next[index(size)] = before;
       before += count;
     }
     for (std::size_t k = 0; k < sizes.size(); ++k)
-      systems[static_cast<std::size_t>(end_of(known(sizes[k]))++)] = static_cast<std::int64_t>(k);
+      systems[static_cast<std::size_t>(next[index(known(sizes[k]))]++)] = static_cast<std::int64_t>(k);
   }
 };
 
@@ -85,11 +86,11 @@ void put_back(const SpdBlock<T>& block, std::int64_t s, const SpdShape& shape, c
     std::fill_n(x, shape.solution_size(), T{});
     for (int i = 0; i < alike.n; ++i, from += used) std::copy_n(from, used, x + std::int64_t{i} * columns);
   }
-  const auto place = static_cast<std::size_t>(s);
-  solution.info[k] = block.info[place];
+  const auto index = static_cast<std::size_t>(s);
+  solution.info[k] = block.info[index];
   for_each_spd_number<T>([&](const auto& number) {
     if (auto* const array = solution.*number.in_solution; array != nullptr && number.is_of(shape))
-      array[k] = (block.*number.in_block)[place];
+      array[k] = (block.*number.in_block)[index];
   });
 }
 

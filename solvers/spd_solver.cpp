@@ -31,7 +31,7 @@ void check_present(const char* array, const void* pointer) {
 
 /// The numbers [begin, begin + size) of every system, with `step` numbers from one system to the next.
 template <class T>
-struct Strided {
+struct StridedRanges {
   const T* begin;
   std::int64_t size, step;
 };
@@ -39,8 +39,10 @@ struct Strided {
 /// Returns whether systems of two arrays share memory. Systems of two arrays may alternate in memory, with the same
 /// step, without sharing it.
 template <class T>
-bool overlap(std::int64_t count, const Strided<T>& one, const Strided<T>& other) {
-  const auto first = [](const T* place) { return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(place)); };
+bool overlap(std::int64_t count, const StridedRanges<T>& one, const StridedRanges<T>& other) {
+  const auto first = [](const T* address) {
+    return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(address));
+  };
   const auto bytes = [](std::int64_t numbers) { return numbers * static_cast<std::int64_t>(sizeof(T)); };
   const std::int64_t distance = first(other.begin) - first(one.begin);
   if (one.size == 0 || other.size == 0 || distance >= bytes((count - 1) * one.step + one.size) ||
@@ -62,7 +64,7 @@ template <class T>
 void check_overlap(const SpdBatch<T>& batch, const SpdSolution<T>& solution, const char* matrices) {
   const SpdShape& shape = batch.shape;
   if (shape.determinant_only) return;
-  const Strided<T> x{solution.x, shape.solution_size(), solution.x_step(shape)};
+  const StridedRanges<T> x{solution.x, shape.solution_size(), solution.x_step(shape)};
   if (overlap(batch.count, x, {batch.a, shape.matrix_size(), batch.a_step()})) refuse_x_in(matrices);
   if (solution.x == batch.b && solution.x_step(shape) == batch.b_step()) return;
   if (shape.nrhs > 0 && overlap(batch.count, x, {batch.b, shape.rhs_size(), batch.b_step()})) refuse_x_in("b");
@@ -157,7 +159,7 @@ void check_spd_factors(const SpdBatch<T>& batch, const SpdFactors<T>& factors) {
   check_present("A", batch.a);
   check_present("the factors", factors.factors);
   check_present("info", factors.info);
-  const Strided<T> a{batch.a, shape.matrix_size(), batch.a_step()};
+  const StridedRanges<T> a{batch.a, shape.matrix_size(), batch.a_step()};
   if (overlap(batch.count, {factors.factors, size, factors.factors_step(shape.n)}, a))
     throw Error(ErrorKind::bad_input, "the factors lie in the memory of A", "the input would change while it is read",
                 "Give the factors separate memory.");
@@ -178,8 +180,8 @@ void check_spd_factored(const SpdFactoredBatch<T>& batch, const SpdSolution<T>& 
   });
   if (batch.count == 0) return;
   check_present("the factors' info", batch.factors_info);
-  const Strided<std::int32_t> told{batch.factors_info, 1, batch.factors_info_step()};
-  if (overlap(batch.count, {solution.info, 1, 1}, told))
+  const StridedRanges<std::int32_t> factors_info{batch.factors_info, 1, batch.factors_info_step()};
+  if (overlap(batch.count, {solution.info, 1, 1}, factors_info))
     throw Error(ErrorKind::bad_input, "info lies in the memory of the factors' info",
                 "the factors' info is read while info is written", "Give info separate memory.");
 }

@@ -57,7 +57,7 @@ struct Pivots {
     for (int k = n; k < padded(n); ++k) d[k] = reciprocal[k] = typename L::Vector{};
   }
   /// Stores pivot k, and returns its reciprocal.
-  typename L::Vector take(int k, typename L::Vector pivot) {
+  typename L::Vector store(int k, typename L::Vector pivot) {
     d[k] = pivot;
     reciprocal[k] = 1 / pivot;
     return reciprocal[k];
@@ -147,7 +147,7 @@ struct Elimination {
     }
 #pragma GCC unroll 4
     for (int k = 0; k < M; ++k) {
-      const Vector reciprocal = pivots.take(static_cast<int>(row0) + k, sum[k][k]);
+      const Vector reciprocal = pivots.store(static_cast<int>(row0) + k, sum[k][k]);
 #pragma GCC unroll 4
       for (int m = k + 1; m < M; ++m) {
         const Vector multiplier = sum[m][k] * reciprocal;
@@ -343,7 +343,7 @@ struct Elimination {
     pivots.begin(n);
     Vector multiplier[padded_max], row[padded_max];
     for (int k = 0; k < n; ++k) {
-      const Vector reciprocal = pivots.take(k, a[lower_place(k, k)]);
+      const Vector reciprocal = pivots.store(k, a[lower_place(k, k)]);
       for (int i = 0; i < n; ++i)
         multiplier[i] = i == k ? Vector{} : a[i < k ? lower_place(k, i) : lower_place(i, k)] * reciprocal;
       for (int j = k + 1; j < n; ++j) row[j] = a[lower_place(j, k)];
@@ -367,7 +367,7 @@ struct Elimination {
     pivots.begin(n);
     Vector multiplier[padded_max], row[padded_max];
     for (int k = 0; k < n; ++k) {
-      const Vector reciprocal = pivots.take(k, a[lower_place(k, k)]);
+      const Vector reciprocal = pivots.store(k, a[lower_place(k, k)]);
       for (int i = 0; i < n; ++i) {
         row[i] = i == k ? Vector{} : a[i < k ? lower_place(k, i) : lower_place(i, k)];
         multiplier[i] = row[i] * reciprocal;

@@ -71,7 +71,7 @@ void solve_factored_group(Group<Workspace<T, W>, Columns>& group, std::int64_t f
   group.input.load(work, first, used);
   group.scaling.scale_factors(work);
   group.pivots.begin(work.n);
-  for (int k = 0; k < work.n; ++k) group.pivots.take(k, work.l[lower_place(k, k)]);
+  for (int k = 0; k < work.n; ++k) group.pivots.store(k, work.l[lower_place(k, k)]);
   group.scaling.scale_rhs(work);
   Elimination<T, W, Columns>::substitute_all(work.n, work.l, group.pivots, work.x, work.columns);
   group.scaling.scale_back(work);

@@ -28,9 +28,9 @@ struct PivotNumbers {
   const Scaling<Work>& scaling;
   const Pivots<L>& pivots;
 
-  /// Calls put(numbers of the lanes, output array) for each number.
+  /// Stores each number by put(numbers of the lanes, output array).
   template <class Put>
-  void tell(const SpdSolution<T>& out, Put put) const {
+  void store(const SpdSolution<T>& out, Put put) const {
     T numbers[W] = {};
     std::int32_t none[W] = {};
     put(none, out.repaired);

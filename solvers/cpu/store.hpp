@@ -45,7 +45,7 @@ struct Output {
       numbers(errors, out.backward_error);
     }
     numbers(rconds, out.rcond);
-    PivotNumbers<Work>{work.n, judge.scaling, judge.pivots}.tell(
+    PivotNumbers<Work>{work.n, judge.scaling, judge.pivots}.store(
         out, [this](const auto* of_lane, auto* to) { numbers(of_lane, to); });
     solutions();
   }

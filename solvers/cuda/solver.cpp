@@ -174,24 +174,29 @@ class CudaSpdSolver final : public SpdSolver {
     Carver carve{memory_.reserve<std::byte>(capacity_)};
     T* const factors = reinterpret_cast<T*>(carve((one_factor ? 1 : systems) * factors_bytes));
     T* const b = reinterpret_cast<T*>(carve((one_b ? 1 : systems) * b_bytes));
-    auto* const told = reinterpret_cast<std::int32_t*>(carve(systems * info_bytes));
+    auto* const factors_info = reinterpret_cast<std::int32_t*>(carve(systems * info_bytes));
     SpdSolution<T> on_device;
     on_device.x = reinterpret_cast<T*>(carve(systems * b_bytes));
     on_device.info = reinterpret_cast<std::int32_t*>(carve(systems * info_bytes));
 
     if (one_factor) {
       copy_systems(factors, factors_bytes, batch.factors, shape.matrix_size(), 1);
-      copy_systems(told, info_bytes, batch.factors_info, 1, 1);
+      copy_systems(factors_info, info_bytes, batch.factors_info, 1, 1);
     }
     if (one_b) copy_systems(b, b_bytes, batch.b, shape.rhs_size(), 1);
     for (std::int64_t first = 0; first < batch.count; first += piece) {
-      const SpdFactoredBatch<T> part{
-          batch.n,          batch.nrhs, std::min(piece, batch.count - first), factors, told, b, one_factor ? 0 : tight,
-          one_b ? 0 : tight};
+      const SpdFactoredBatch<T> part{batch.n,
+                                     batch.nrhs,
+                                     std::min(piece, batch.count - first),
+                                     factors,
+                                     factors_info,
+                                     b,
+                                     one_factor ? 0 : tight,
+                                     one_b ? 0 : tight};
       if (!one_factor) {
         const std::int64_t step = batch.factors_step();
         copy_systems(factors, factors_bytes, batch.factors + first * step, step, part.count);
-        copy_systems(told, info_bytes, batch.factors_info + first, 1, part.count);
+        copy_systems(factors_info, info_bytes, batch.factors_info + first, 1, part.count);
       }
       if (!one_b) copy_systems(b, b_bytes, batch.b + first * batch.b_step(), batch.b_step(), part.count);
       timer_.begin(stream_);

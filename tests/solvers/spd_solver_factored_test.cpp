@@ -339,20 +339,21 @@ TEST_P(SpdSolverFactored, StridesLeaveWhatLiesBetweenAlone) {
       return to;
     };
     std::vector<T> factors(count * (size + gap), T(-7)), in_place = spread(block.b, rhs);
-    std::vector<std::int32_t> told(count, 77), info(count, 77);
+    std::vector<std::int32_t> factors_info(count, 77), info(count, 77);
     SpdBatch<T> batch = block.batch();
     const std::vector<T> a = spread(block.a, shape.matrix_size());
     batch.a = a.data();
     batch.a_stride = shape.matrix_size() + gap;
     batch.b = nullptr;  // b is not read
-    solver_->factor(batch, {factors.data(), told.data(), nullptr, nullptr, size + gap});
+    solver_->factor(batch, {factors.data(), factors_info.data(), nullptr, nullptr, size + gap});
     EXPECT_EQ(factors, spread(expected.factors, size));
-    EXPECT_EQ(told, expected.info);
+    EXPECT_EQ(factors_info, expected.info);
     // Solutions in place of right-hand sides.
     SpdSolution<T> solution{in_place.data(), info.data()};
     solution.x_stride = rhs + gap;
     solver_->solve_factored(
-        {shape.n, shape.nrhs, count, factors.data(), told.data(), in_place.data(), size + gap, rhs + gap}, solution);
+        {shape.n, shape.nrhs, count, factors.data(), factors_info.data(), in_place.data(), size + gap, rhs + gap},
+        solution);
     EXPECT_EQ(in_place, spread(block.x, rhs));
     EXPECT_EQ(info, expected.info);
   });

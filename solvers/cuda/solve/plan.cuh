@@ -33,7 +33,7 @@ template <class T, int N, Asked What, bool Pieces>
 struct AsStoredPlan : RowPlan<T, Family::as_stored, N, What, Pieces ? Arrival::pieces : Arrival::aligned> {
   using AsStoredPlan::RowPlan::row;
   using L = StoredLayout<T, N, row.lanes, row.shares>;
-  static constexpr int least_n = row.first, late = row.schedule.late, place = row.schedule.place;
+  static constexpr int least_n = row.first, late = row.schedule.late, place = row.schedule.first_replaced;
   /// Numbers left free in front of the late rows. A bulk copy of these rows also copies the numbers before them in the
   /// same 16-byte piece.
   static constexpr int gap = late > 0 && place > late && !Pieces ? L::piece : 0;

@@ -316,11 +316,11 @@ Arguments<T> without(std::int64_t first, Arguments<T> arguments) {
   return arguments;
 }
 
-/// Launches one block per system, in as many launches as needed. `told` are the kernel's other arguments: arrays with
-/// one number per matrix.
-template <class T, class... Told>
-cudaError_t launch_blocks(void (*kernel)(Arguments<T>, const Told*...), const Arguments<T>& arguments,
-                          cudaStream_t stream, const Told*... told) {
+/// Launches one block per system, in as many launches as needed. `of_matrices` is the last
+/// argument of some kernels: an array with one number per matrix.
+template <class T, class... OfMatrix>
+cudaError_t launch_blocks(void (*kernel)(Arguments<T>, const OfMatrix*...), const Arguments<T>& arguments,
+                          cudaStream_t stream, const OfMatrix*... of_matrices) {
   if (arguments.count == 0) return cudaSuccess;
   constexpr int most = Panels<T>::size(max_system_size) * static_cast<int>(sizeof(T));
   static_assert(most + sizeof(WideMemory<T>) <= shared_bytes_everywhere);
@@ -330,7 +330,7 @@ cudaError_t launch_blocks(void (*kernel)(Arguments<T>, const Told*...), const Ar
   for (std::int64_t first = 0; status == cudaSuccess && first < arguments.count; first += most_blocks) {
     const auto blocks = static_cast<unsigned>(std::min(most_blocks, arguments.count - first));
     kernel<<<blocks, block_threads, bytes, stream>>>(without(first, arguments),
-                                                     told + (arguments.a_step == 0 ? 0 : first)...);
+                                                     of_matrices + (arguments.a_step == 0 ? 0 : first)...);
     status = cudaGetLastError();
   }
   return status;

@@ -361,13 +361,15 @@ TEST_F(SpdFactoredLaunch, AGraphOfItSolvesOtherSystemsInPlace) {
   const auto check_shape = []<class T>(T, const SpdShape& shape) {
     SpdBlock<T> block = generated_block<T>(SpdFamily::random, shape, 150, 100, 1);
     OnDevice<T> a(block.a.size()), b(block.b.size()), factors(block.count * shape.n * (shape.n + 1) / 2);
-    OnDevice<std::int32_t> told(block.info.size()), info(block.info.size());
+    OnDevice<std::int32_t> factors_info(block.info.size()), info(block.info.size());
     const Stream stream;
     cudaGraph_t graph = nullptr;
     check(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeGlobal));
-    check(launch_spd_factor<T>({shape, block.count, a.data(), nullptr}, {factors.data(), told.data()}, stream.get()));
-    check(launch_spd_solve_factored<T>({shape.n, shape.nrhs, block.count, factors.data(), told.data(), b.data()},
-                                       {b.data(), info.data()}, stream.get()));
+    check(launch_spd_factor<T>({shape, block.count, a.data(), nullptr}, {factors.data(), factors_info.data()},
+                               stream.get()));
+    check(
+        launch_spd_solve_factored<T>({shape.n, shape.nrhs, block.count, factors.data(), factors_info.data(), b.data()},
+                                     {b.data(), info.data()}, stream.get()));
     check(cudaStreamEndCapture(stream.get(), &graph));
     cudaGraphExec_t executable = nullptr;
     check(cudaGraphInstantiate(&executable, graph, 0));
@@ -394,14 +396,14 @@ TEST_F(SpdFactoredLaunch, AGraphOfItSolvesOtherSystemsInPlace) {
 }
 
 TEST_F(SpdLaunch, RefusesFactorsThatMakeNoSense) {
-  std::vector<std::int32_t> told(16);
-  const SpdFactors<float> factors{memory_.data() + 3000, told.data()};
+  std::vector<std::int32_t> factors_info(16);
+  const SpdFactors<float> factors{memory_.data() + 3000, factors_info.data()};
   SpdFactors<float> changed = factors;
   changed.factors = nullptr;
   EXPECT_EQ(launch_spd_factor(batch_, changed, nullptr), cudaErrorInvalidValue);
   changed.factors = memory_.data() + 40;  // the factors would overlap A
   EXPECT_EQ(launch_spd_factor(batch_, changed, nullptr), cudaErrorInvalidValue);
-  const SpdFactoredBatch<float> factored{4, 1, 3, factors.factors, told.data(), batch_.b};
+  const SpdFactoredBatch<float> factored{4, 1, 3, factors.factors, factors_info.data(), batch_.b};
   SpdFactoredBatch<float> other = factored;
   other.factors_info = nullptr;
   EXPECT_EQ(launch_spd_solve_factored(other, solution_, nullptr), cudaErrorInvalidValue);

@@ -46,12 +46,12 @@ void note_launch(const void* kernel) {
   if (noted.insert(name).second && file != nullptr) std::ofstream(file, std::ios::app) << name << '\n';
 }
 
-/// Which calls run. Under some tools a launch takes seconds. If SMALLBATCH_KERNELS_ONCE names a folder, a call runs
-/// only if it launches a kernel that was never launched. The folder has a file for each launched kernel, so all
+/// Which launches run. Under some tools a launch takes seconds. If SMALLBATCH_KERNELS_ONCE names a folder, a launch runs
+/// only if it has a kernel that was never launched. The folder has a file for each launched kernel, so all
 /// processes with the same folder share this record.
-enum class Calls { all, with_new_kernels };
+enum class Launches { all, with_new_kernels };
 const char* const kernels_taken = std::getenv("SMALLBATCH_KERNELS_ONCE");
-const Calls wanted_calls = kernels_taken == nullptr ? Calls::all : Calls::with_new_kernels;
+const Launches wanted_launches = kernels_taken == nullptr ? Launches::all : Launches::with_new_kernels;
 
 /// Returns whether at least one of the kernels was never launched with matrices in that storage. Afterwards all of them
 /// count as launched.
@@ -69,14 +69,15 @@ bool is_one_new(const std::vector<const void*>& kernels, Storage storage) {
   return is_new;
 }
 
-enum class Blocks { all, third };
+/// The part of a grid's blocks that is launched.
+enum class GridPart { all, third };
 /// Returns which blocks are launched for systems of n rows. Beyond 64 rows, a block has one system, and all blocks are
 /// launched. For smaller systems, a third of the blocks is launched.
-Blocks blocks_for(int n) { return n > 64 ? Blocks::all : Blocks::third; }
+GridPart grid_part_for(int n) { return n > 64 ? GridPart::all : GridPart::third; }
 
 /// Runs the kernels that `launch` enqueues for matrices in that storage. Returns false if the call is left out.
 template <class Launch>
-bool run(Blocks blocks, Storage storage, Calls calls, const Launch& launch) {
+bool run(GridPart grid_part, Storage storage, Launches launches, const Launch& launch) {
   const Stream stream;
   cudaGraph_t graph = nullptr;
   check(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeThreadLocal));
@@ -95,10 +96,10 @@ bool run(Blocks blocks, Storage storage, Calls calls, const Launch& launch) {
     cudaKernelNodeParams kernel{};
     check(cudaGraphKernelNodeGetParams(node, &kernel));
     kernels.push_back(kernel.func);
-    if (blocks == Blocks::third) kernel.gridDim.x = (kernel.gridDim.x + 2) / 3;
+    if (grid_part == GridPart::third) kernel.gridDim.x = (kernel.gridDim.x + 2) / 3;
     check(cudaGraphKernelNodeSetParams(node, &kernel));
   }
-  if (calls == Calls::with_new_kernels && !is_one_new(kernels, storage)) {
+  if (launches == Launches::with_new_kernels && !is_one_new(kernels, storage)) {
     check(cudaGraphDestroy(graph));
     return false;
   }
@@ -145,7 +146,7 @@ std::size_t offset_of(Place place) { return place == Place::aligned ? 0 : 1; }
 
 /// Solves the block on the device. Returns false if the call is left out.
 template <class T>
-bool solve_on_device(SpdBlock<T>& block, const SpdOptions& options, Numbers wanted, Place place, Calls calls) {
+bool solve_on_device(SpdBlock<T>& block, const SpdOptions& options, Numbers wanted, Place place, Launches launches) {
   const auto count = static_cast<std::size_t>(block.count);
   const DeviceCopy<T> a(block.a, offset_of(place)), b(block.b, offset_of(place)), x(block.x.size(), offset_of(place));
   const DeviceCopy<std::int32_t> info(count), repaired(count), sizes(block.sizes, 0);
@@ -163,7 +164,7 @@ bool solve_on_device(SpdBlock<T>& block, const SpdOptions& options, Numbers want
     solution.repaired = repaired.data();
     solution.perturbation = perturbation.data();
   }
-  const bool was_run = run(blocks_for(block.shape.n), block.shape.storage, calls, [&](cudaStream_t stream) {
+  const bool was_run = run(grid_part_for(block.shape.n), block.shape.storage, launches, [&](cudaStream_t stream) {
     return launch_spd_solve<T>(
         {block.shape, block.count, a.data(), b.data(), tight, tight, block.shape.has_sizes ? sizes.data() : nullptr},
         solution, options, workspace.data(), stream);
@@ -209,13 +210,13 @@ void expect_solved_by_factors(const SpdBlock<T>& block, std::int64_t k) {
 
 /// Special systems in a batch. Only a pivot floor solves the singular ones, and Gauss-Jordan elimination is inaccurate
 /// for ill-conditioned ones.
-enum class Odd { none, ill_conditioned, singular };
+enum class SpecialSystems { none, ill_conditioned, singular };
 
 /// Returns enough systems for the tasks of several warps; the last task has fewer systems. A task has up to 32 systems
 /// with one lane each, 8 systems of up to 32 rows, or 4 larger systems. (For x alone, batches of fewer than 8 systems
 /// have other kernels.) Most systems are plain. At least one system is of each kind that a kernel treats specially.
 template <class T>
-SpdBlock<T> systems_of(const SpdShape& shape, Odd odd) {
+SpdBlock<T> systems_of(const SpdShape& shape, SpecialSystems special) {
   const int n = shape.n;
   const std::int64_t count = n <= 16 ? 83 : n <= 32 ? 19 : 9;
   const bool is_float = sizeof(T) == sizeof(float);
@@ -223,10 +224,10 @@ SpdBlock<T> systems_of(const SpdShape& shape, Odd odd) {
   const SpdBlock<T> ill = generated_block<T>(SpdFamily::random, shape, count, is_float ? 1e6 : 1e14);
   for (std::int64_t k = 0; k < count; ++k) switch (k % 8) {
       case 1:
-        if (odd == Odd::ill_conditioned)
+        if (special == SpecialSystems::ill_conditioned)
           std::copy_n(ill.a.begin() + k * shape.matrix_size(), shape.matrix_size(),
                       block.a.begin() + k * shape.matrix_size());
-        if (odd == Odd::singular && n > 1) {  // its last two rows are equal
+        if (special == SpecialSystems::singular && n > 1) {  // its last two rows are equal
           for (int j = 0; j < n - 1; ++j) set_symmetric(block, k, n - 1, j, element(block, k, n - 2, j));
           element(block, k, n - 1, n - 1) = element(block, k, n - 2, n - 2);
         }
@@ -281,10 +282,10 @@ class Sanitized : public ::testing::TestWithParam<int> {
   }
   /// Solves systems with all numbers, and expects that the referee agrees with them. Then solves the systems with fewer
   /// numbers, and with arrays that are not aligned, and expects the same bits.
-  static void expect_solved(int nrhs, const SpdOptions& options, Odd odd, bool determinant_only = false,
+  static void expect_solved(int nrhs, const SpdOptions& options, SpecialSystems special, bool determinant_only = false,
                             bool sizes_differ = false) {
     for_all(nrhs, determinant_only, [&]<class T>(T, const SpdShape& shape) {
-      SpdBlock<T> all = systems_of<T>(shape, odd);
+      SpdBlock<T> all = systems_of<T>(shape, special);
       if (sizes_differ) {
         all.shape.has_sizes = true;
         all.sizes.resize(static_cast<std::size_t>(all.count));
@@ -292,7 +293,7 @@ class Sanitized : public ::testing::TestWithParam<int> {
           all.sizes[k] = std::max(0, shape.n - static_cast<std::int32_t>(k % 4));
       }
       SpdBlock<T> some = all;
-      bool is_solved = solve_on_device(all, options, Numbers::all, Place::aligned, wanted_calls);
+      bool is_solved = solve_on_device(all, options, Numbers::all, Place::aligned, wanted_launches);
       if (is_solved) expect_right(all, options.pivot_floor);
       for (const auto& [wanted, place] : {std::pair{Numbers::none, Place::aligned},
                                           {Numbers::backward_error, Place::aligned},
@@ -304,49 +305,51 @@ class Sanitized : public ::testing::TestWithParam<int> {
           continue;
         SCOPED_TRACE(wanted == Numbers::none ? "x alone" : "with backward errors");
         SCOPED_TRACE(place == Place::aligned ? "aligned" : "not aligned");
-        if (!solve_on_device(some, options, wanted, place, wanted_calls)) continue;
-        if (!is_solved) is_solved = solve_on_device(all, options, Numbers::all, Place::aligned, Calls::all);
+        if (!solve_on_device(some, options, wanted, place, wanted_launches)) continue;
+        if (!is_solved) is_solved = solve_on_device(all, options, Numbers::all, Place::aligned, Launches::all);
         for (std::int64_t k = 0; k < all.count; ++k) EXPECT_TRUE(same_bits(some, k, all, k)) << "system " << k;
       }
     });
   }
 };
 
-TEST_P(Sanitized, Solutions) { expect_solved(1, {SpdMethod::automatic}, Odd::ill_conditioned); }
-TEST_P(Sanitized, ManyRightHandSides) { expect_solved(4, {SpdMethod::automatic}, Odd::ill_conditioned); }
-TEST_P(Sanitized, GaussJordan) { expect_solved(1, {SpdMethod::gauss_jordan}, Odd::none); }
-TEST_P(Sanitized, GaussJordanWithManyRightHandSides) { expect_solved(4, {SpdMethod::gauss_jordan}, Odd::none); }
-TEST_P(Sanitized, Inverses) { expect_solved(0, {SpdMethod::automatic}, Odd::ill_conditioned); }
-TEST_P(Sanitized, InversesByFactors) { expect_solved(0, {SpdMethod::ldlt}, Odd::ill_conditioned); }
-TEST_P(Sanitized, InversesByGaussJordan) { expect_solved(0, {SpdMethod::gauss_jordan}, Odd::none); }
-TEST_P(Sanitized, Determinants) { expect_solved(0, {SpdMethod::automatic}, Odd::ill_conditioned, true); }
+TEST_P(Sanitized, Solutions) { expect_solved(1, {SpdMethod::automatic}, SpecialSystems::ill_conditioned); }
+TEST_P(Sanitized, ManyRightHandSides) { expect_solved(4, {SpdMethod::automatic}, SpecialSystems::ill_conditioned); }
+TEST_P(Sanitized, GaussJordan) { expect_solved(1, {SpdMethod::gauss_jordan}, SpecialSystems::none); }
+TEST_P(Sanitized, GaussJordanWithManyRightHandSides) {
+  expect_solved(4, {SpdMethod::gauss_jordan}, SpecialSystems::none);
+}
+TEST_P(Sanitized, Inverses) { expect_solved(0, {SpdMethod::automatic}, SpecialSystems::ill_conditioned); }
+TEST_P(Sanitized, InversesByFactors) { expect_solved(0, {SpdMethod::ldlt}, SpecialSystems::ill_conditioned); }
+TEST_P(Sanitized, InversesByGaussJordan) { expect_solved(0, {SpdMethod::gauss_jordan}, SpecialSystems::none); }
+TEST_P(Sanitized, Determinants) { expect_solved(0, {SpdMethod::automatic}, SpecialSystems::ill_conditioned, true); }
 TEST_P(Sanitized, SolutionsOfDifferentSizes) {
   // Larger systems are gathered on the host.
-  if (GetParam() <= 64) expect_solved(1, {SpdMethod::automatic}, Odd::ill_conditioned, false, true);
+  if (GetParam() <= 64) expect_solved(1, {SpdMethod::automatic}, SpecialSystems::ill_conditioned, false, true);
 }
 TEST_P(Sanitized, RaisedPivots) {
   constexpr double pivot_floor = 1e-2;
-  expect_solved(1, {SpdMethod::automatic, pivot_floor}, Odd::singular);
-  expect_solved(0, {SpdMethod::automatic, pivot_floor}, Odd::singular);
-  expect_solved(0, {SpdMethod::automatic, pivot_floor}, Odd::singular, true);
+  expect_solved(1, {SpdMethod::automatic, pivot_floor}, SpecialSystems::singular);
+  expect_solved(0, {SpdMethod::automatic, pivot_floor}, SpecialSystems::singular);
+  expect_solved(0, {SpdMethod::automatic, pivot_floor}, SpecialSystems::singular, true);
 }
 TEST_P(Sanitized, Factors) {
   for (const int nrhs : {1, 4})
     for_all(nrhs, false, [nrhs]<class T>(T, const SpdShape& shape) {
       const Place place = nrhs == 1 ? Place::aligned : Place::not_aligned;
-      SpdBlock<T> block = systems_of<T>(shape, Odd::ill_conditioned);
+      SpdBlock<T> block = systems_of<T>(shape, SpecialSystems::ill_conditioned);
       const auto count = static_cast<std::size_t>(block.count), n = static_cast<std::size_t>(shape.n);
       const DeviceCopy<T> a(block.a, offset_of(place)), b(block.b, offset_of(place)), smallest_pivot(count),
           factors(count * n * (n + 1) / 2, offset_of(place));
       const DeviceCopy<double> log_determinant(count);
-      const DeviceCopy<std::int32_t> told(count), info(count);
-      run(Blocks::all, shape.storage, Calls::all, [&](cudaStream_t stream) {  // a warp has one task
-        return launch_spd_factor<T>({shape, block.count, a.data(), nullptr},
-                                    {factors.data(), told.data(), smallest_pivot.data(), log_determinant.data()},
-                                    stream);
+      const DeviceCopy<std::int32_t> factors_info(count), info(count);
+      run(GridPart::all, shape.storage, Launches::all, [&](cudaStream_t stream) {  // a warp has one task
+        return launch_spd_factor<T>(
+            {shape, block.count, a.data(), nullptr},
+            {factors.data(), factors_info.data(), smallest_pivot.data(), log_determinant.data()}, stream);
       });
-      run(blocks_for(shape.n), shape.storage, Calls::all, [&](cudaStream_t stream) {  // in place
-        return launch_spd_solve_factored<T>({shape.n, nrhs, block.count, factors.data(), told.data(), b.data()},
+      run(grid_part_for(shape.n), shape.storage, Launches::all, [&](cudaStream_t stream) {  // in place
+        return launch_spd_solve_factored<T>({shape.n, nrhs, block.count, factors.data(), factors_info.data(), b.data()},
                                             {b.data(), info.data()}, stream);
       });
       b.download(block.x);
@@ -362,9 +365,13 @@ INSTANTIATE_TEST_SUITE_P(Sizes, Sanitized, ::testing::ValuesIn(sizes()),
 
 /// Sizes for which a lane has a whole system. There is a separate kernel for every size.
 class SanitizedLanes : public Sanitized {};
-TEST_P(SanitizedLanes, Solutions) { expect_solved(1, {SpdMethod::automatic}, Odd::ill_conditioned); }
-TEST_P(SanitizedLanes, ManyRightHandSides) { expect_solved(3, {SpdMethod::automatic}, Odd::ill_conditioned); }
-TEST_P(SanitizedLanes, Determinants) { expect_solved(0, {SpdMethod::automatic}, Odd::ill_conditioned, true); }
+TEST_P(SanitizedLanes, Solutions) { expect_solved(1, {SpdMethod::automatic}, SpecialSystems::ill_conditioned); }
+TEST_P(SanitizedLanes, ManyRightHandSides) {
+  expect_solved(3, {SpdMethod::automatic}, SpecialSystems::ill_conditioned);
+}
+TEST_P(SanitizedLanes, Determinants) {
+  expect_solved(0, {SpdMethod::automatic}, SpecialSystems::ill_conditioned, true);
+}
 
 INSTANTIATE_TEST_SUITE_P(Sizes, SanitizedLanes, ::testing::Range(1, 17),
                          [](const auto& size) { return std::to_string(size.param); });
@@ -373,7 +380,7 @@ INSTANTIATE_TEST_SUITE_P(Sizes, SanitizedLanes, ::testing::Range(1, 17),
 /// than these kernels take at once.
 class SanitizedColumns : public Sanitized {};
 TEST_P(SanitizedColumns, Solutions) {
-  for (const int nrhs : {3, 17, 20, 36}) expect_solved(nrhs, {SpdMethod::automatic}, Odd::ill_conditioned);
+  for (const int nrhs : {3, 17, 20, 36}) expect_solved(nrhs, {SpdMethod::automatic}, SpecialSystems::ill_conditioned);
 }
 INSTANTIATE_TEST_SUITE_P(Sizes, SanitizedColumns, ::testing::Values(32));
 
@@ -383,15 +390,15 @@ template <class T>
 void expect_pivots_raised_in_the_workspace() {
   const SpdOptions options{SpdMethod::automatic, 1e-2};
   const SpdShape shape{97, 1, Storage::dense};
-  SpdBlock<T> found = systems_of<T>(shape, Odd::singular), expected = found;
-  solve_on_device(expected, options, Numbers::none, Place::aligned, Calls::all);
+  SpdBlock<T> found = systems_of<T>(shape, SpecialSystems::singular), expected = found;
+  solve_on_device(expected, options, Numbers::none, Place::aligned, Launches::all);
   const DeviceCopy<T> a(found.a, 0), b(found.b, 0), x(found.x.size());
   const DeviceCopy<std::int32_t> info(found.info.size());
   const DeviceCopy<std::byte> workspace(spd_workspace_bytes<T>(shape, found.count, {})),
       matrices(pivot_repair_bytes(shape.n, found.count));
   const SpdBatch<T> batch{shape, found.count, a.data(), b.data()};
   const SpdSolution<T> solution{x.data(), info.data()};
-  run(Blocks::all, shape.storage, Calls::all, [&](cudaStream_t stream) {
+  run(GridPart::all, shape.storage, Launches::all, [&](cudaStream_t stream) {
     const cudaError_t status = launch_spd_solve<T>(batch, solution, {}, workspace.data(), stream);
     return status != cudaSuccess
                ? status
@@ -418,11 +425,11 @@ void expect_there_and_back(const char* layout, const std::function<MatrixArray<c
   std::vector<T> numbers(static_cast<std::size_t>(copied_systems * copied_rows * copied_columns));
   std::iota(numbers.begin(), numbers.end(), T(1));
   const DeviceCopy<T> theirs(numbers, 0), canonical(numbers.size()), again(numbers.size());
-  run(Blocks::third, Storage::dense, Calls::all, [&](cudaStream_t stream) {
+  run(GridPart::third, Storage::dense, Launches::all, [&](cudaStream_t stream) {
     return launch_gather_spd_rhs<T>(copied_rows, copied_columns, copied_systems, theirs_at(theirs.data()),
                                     canonical.data(), stream);
   });
-  run(Blocks::third, Storage::dense, Calls::all, [&](cudaStream_t stream) {
+  run(GridPart::third, Storage::dense, Launches::all, [&](cudaStream_t stream) {
     return launch_scatter_spd_solutions<T>(copied_rows, copied_columns, copied_systems, canonical.data(),
                                            again_at(again.data()), stream);
   });

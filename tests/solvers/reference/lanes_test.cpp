@@ -205,13 +205,13 @@ TYPED_TEST(SpdLanes, NumbersAreWrongByAsMuchAsTheyAreOff) {
   using T = TypeParam;
   constexpr double u = unit_roundoff<T>;
   const std::vector<double> shares{0, -0.1, 0.2, -0.3, 0.45, -0.55, 0.7, -0.8, 1.2, -2, 1e4};
-  constexpr double own = std::is_same_v<T, float> ? 0.04 : 0.15;  // effect of roundings in T and in the referee
+  constexpr double tolerance = std::is_same_v<T, float> ? 0.04 : 0.15;  // effect of roundings in T and in the referee
   const auto count = static_cast<std::int64_t>(shares.size());
   const auto expect = [&](const SpdBlock<T>& block, const char* what, bool may_be_more = false) {
     for_all_lanes(block, [&](const std::vector<double>& errors) {
       for (std::size_t k = 0; k < shares.size(); ++k) {
         const double share = may_be_more && shares[k] > 0 ? 0 : std::abs(shares[k]);
-        EXPECT_NEAR(errors[k], share, own + 1e-4 * share) << what << ", " << shares[k];
+        EXPECT_NEAR(errors[k], share, tolerance + 1e-4 * share) << what << ", " << shares[k];
       }
     });
   };
