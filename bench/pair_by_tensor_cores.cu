@@ -81,7 +81,7 @@ __global__ void __launch_bounds__(pair_threads, 4)
     for (int r = 0; r < 2; ++r)
       if (row_of(i, r) < row_count)
         mine += rows[row_of(i, r)].w * (static_cast<double>(total[i][r]) + static_cast<double>(sum[i][r]));
-  mine = add_values_as_tree<pair_threads>(per_scaled_root * mean_of_cut_off * scale * mine);
+  mine = add_values_as_tree<pair_threads>(per_scaled_root * correction_of_truncation * scale * mine);
   if (threadIdx.x == 0) partial[static_cast<std::int64_t>(blockIdx.y) * gridDim.x + blockIdx.x] = mine;
 }
 

@@ -13,7 +13,7 @@ double unit_at(std::uint64_t seed, std::int64_t problem, std::uint64_t stream, s
   return static_cast<double>(HashedStream(seed, problem, stream).bits(index) >> 11U) * 0x1p-53;
 }
 
-enum Stream : std::uint64_t { positions, charges, counts };
+enum RandomStream : std::uint64_t { positions, charges, counts };
 
 }  // namespace
 

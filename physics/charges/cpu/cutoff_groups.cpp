@@ -18,19 +18,20 @@ std::uint64_t spread(std::uint64_t index) {
 }
 }  // namespace
 
-std::vector<std::int64_t> spatial_order(const Coordinates& places) {
-  std::vector<std::int64_t> order(static_cast<std::size_t>(places.count));
-  if (places.count == 0) return order;
-  const Box box = box_around(places.x, places.y, places.z, places.count);
+std::vector<std::int64_t> spatial_order(const Coordinates& positions) {
+  std::vector<std::int64_t> order(static_cast<std::size_t>(positions.count));
+  if (positions.count == 0) return order;
+  const Box box = box_around(positions.x, positions.y, positions.z, positions.count);
   double edge = 0;  // the box is a cube, so that its cells are cubes too
   for (std::size_t axis = 0; axis < 3; ++axis) edge = std::max(edge, box.high[axis] - box.low[axis]);
   const double cells = edge > 0 ? ((1 << bits_per_axis) - 1) / edge : 0;
   std::vector<std::pair<std::uint64_t, std::int64_t>> keys(order.size());
-  for (std::int64_t i = 0; i < places.count; ++i) {
+  for (std::int64_t i = 0; i < positions.count; ++i) {
     const auto cell = [&](double coordinate, std::size_t axis) {
       return spread(static_cast<std::uint64_t>((coordinate - box.low[axis]) * cells)) << axis;
     };
-    keys[static_cast<std::size_t>(i)] = {cell(places.x[i], 0) | cell(places.y[i], 1) | cell(places.z[i], 2), i};
+    keys[static_cast<std::size_t>(i)] = {cell(positions.x[i], 0) | cell(positions.y[i], 1) | cell(positions.z[i], 2),
+                                         i};
   }
   std::sort(keys.begin(), keys.end());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = keys[i].second;

@@ -16,9 +16,9 @@ struct Coordinates {
   const double *x = nullptr, *y = nullptr, *z = nullptr;
 };
 
-/// Returns the indices of `places` in their order along a Morton curve, which visits one octant of their box after
-/// another. Equal places keep their order.
-std::vector<std::int64_t> spatial_order(const Coordinates& places);
+/// Returns the indices of `positions` in their order along a Morton curve, which visits one octant of their box after
+/// another. Equal positions keep their order.
+std::vector<std::int64_t> spatial_order(const Coordinates& positions);
 
 /// A box with edges along the axes.
 struct Box {

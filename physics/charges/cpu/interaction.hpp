@@ -50,12 +50,12 @@ constexpr auto gaussian_tail() {
 }
 
 template <class Vector>
-struct ShareVectors {
+struct DampingVectors {
   Vector value, slope;
 };
 
 template <class Lanes, class T, class Vector>
-[[gnu::always_inline]] inline ShareVectors<Vector> screened_vectors(Vector x) {
+[[gnu::always_inline]] inline DampingVectors<Vector> screened_vectors(Vector x) {
   const Vector value = exp_of_minus<Lanes, T>(x);
   return {value, multiply_add<Lanes>(Lanes::smaller(x, Vector{} + T{1000}), value, value)};
 }
@@ -66,7 +66,7 @@ inline constexpr T least_gaussian_length2 = 0.78125;
 
 /// Returns value and slope of Gaussian charges. `t2` is t^2 and may be an infinity.
 template <class Lanes, class T, class Vector>
-[[gnu::always_inline]] inline ShareVectors<Vector> gaussian_vectors(Vector t2) {
+[[gnu::always_inline]] inline DampingVectors<Vector> gaussian_vectors(Vector t2) {
   constexpr auto of_value = gaussian_series<T, 1>(), of_slope = gaussian_series<T, 3>();
   constexpr auto of_tail = gaussian_tail<T>();
   constexpr T least = least_gaussian_length2<T>;

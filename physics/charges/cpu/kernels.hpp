@@ -13,8 +13,8 @@ namespace smallbatch {
 /// Maximum number of targets per call.
 inline constexpr int targets_per_call = 64;
 
-/// Options of a call.
-struct Interaction {
+/// Options of a call: the interaction, and whether the field is wanted.
+struct SumOptions {
   double softening = 0;
   double cutoff = 0;  ///< 0: none
   bool field = false;
@@ -88,10 +88,10 @@ struct DirectSumKernels {
   /// Terms and partial sums (partial_sums.hpp) are in single precision, totals in double precision. A charge on or very
   /// near a target makes that target's total invalid.
   void (*sum_single)(const SingleCharges& charges, const ListedSums& listed, const SingleTargets& targets,
-                     const Interaction& interaction, SingleSums& sums);
+                     const SumOptions& options, SingleSums& sums);
   /// Sums in double precision, with compensated totals. A charge nearer than singular_distance lies on the target.
   void (*sum_double)(const DoubleCharges& charges, const ListedSums& listed, const DoubleTargets& targets,
-                     const Interaction& interaction, double singular_distance, DoubleSums& sums);
+                     const SumOptions& options, double singular_distance, DoubleSums& sums);
 };
 
 extern const DirectSumKernels direct_sum_kernels_baseline;  ///< runs everywhere

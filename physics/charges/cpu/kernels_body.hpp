@@ -37,11 +37,11 @@ template <class T>
 struct Constants {
   T softening2, inverse_cutoff2, per_screening_length;  ///< eps^2, 1/c^2, 1/l
 
-  explicit Constants(const Interaction& interaction) {
-    const double c2 = interaction.cutoff * interaction.cutoff;
-    softening2 = static_cast<T>(interaction.softening * interaction.softening);
+  explicit Constants(const SumOptions& options) {
+    const double c2 = options.cutoff * options.cutoff;
+    softening2 = static_cast<T>(options.softening * options.softening);
     inverse_cutoff2 = static_cast<T>(c2 > 0 ? 1 / c2 : 0);
-    const double per_length = interaction.screening_length > 0 ? 1 / interaction.screening_length : 0;
+    const double per_length = options.screening_length > 0 ? 1 / options.screening_length : 0;
     // The limit keeps 1/l within the range of float. Sums in float are used only for distances above 2^-60, where
     // exp(-rho/l) is 0 with or without the limit.
     per_screening_length = static_cast<T>(sizeof(T) == 4 && per_length > 0x1p70 ? 0x1p70 : per_length);
@@ -60,21 +60,21 @@ template <class Lanes, InteractionKind kind, bool field, bool truncated, class C
                                             Vector r2, Vector rho2, Vector spread, const Constants<T>& constants) {
   constexpr bool plain = kind == InteractionKind::plain;
   const Vector one = Vector{} + T{1};
-  ShareVectors<Vector> shares{one, one};
+  DampingVectors<Vector> damping{one, one};
   if constexpr (kind == InteractionKind::gaussian) {
     const Vector least = spread * least_gaussian_length2<T>;
-    shares = gaussian_vectors<Lanes, T>(rho2 / spread);
+    damping = gaussian_vectors<Lanes, T>(rho2 / spread);
     rho2 = rho2 < least ? least : rho2;
   }
   const Vector reciprocal = Lanes::inverse_sqrt(rho2), along = q * reciprocal;
   if constexpr (kind == InteractionKind::screened)
-    shares = screened_vectors<Lanes, T>((rho2 * reciprocal) * constants.per_screening_length);
+    damping = screened_vectors<Lanes, T>((rho2 * reciprocal) * constants.per_screening_length);
   const auto add = [](Vector& sum, auto a, Vector b) { sum = multiply_add<Lanes>(a, b, sum); };
   [[maybe_unused]] const Vector w = truncated ? one - Lanes::smaller(r2 * constants.inverse_cutoff2, one) : Vector{};
   if constexpr (truncated)
-    add(sums[0], along, plain ? w * w : (w * w) * shares.value);
+    add(sums[0], along, plain ? w * w : (w * w) * damping.value);
   else if constexpr (!plain)
-    add(sums[0], along, shares.value);
+    add(sums[0], along, damping.value);
   else if constexpr (field)
     sums[0] += along;
   else
@@ -83,8 +83,8 @@ template <class Lanes, InteractionKind kind, bool field, bool truncated, class C
     Vector per_rho2 = reciprocal * reciprocal;
     [[maybe_unused]] Vector per_cutoff2 = Vector{} + 4 * constants.inverse_cutoff2;
     if constexpr (!plain) {
-      per_rho2 = per_rho2 * shares.slope;
-      per_cutoff2 = per_cutoff2 * shares.value;
+      per_rho2 = per_rho2 * damping.slope;
+      per_cutoff2 = per_cutoff2 * damping.value;
     }
     if constexpr (sizeof(T) == 4) {
       if constexpr (truncated) per_rho2 = w * multiply_add<Lanes>(w, per_rho2, per_cutoff2);
@@ -97,7 +97,7 @@ template <class Lanes, InteractionKind kind, bool field, bool truncated, class C
       if constexpr (truncated)
         factor = q * (w * multiply_add<Lanes>(w, per_rho2, per_cutoff2));
       else if constexpr (!plain)
-        factor = factor * shares.slope;
+        factor = factor * damping.slope;
       add(sums[1], dx * reciprocal, factor);
       add(sums[2], dy * reciprocal, factor);
       add(sums[3], dz * reciprocal, factor);
@@ -120,12 +120,12 @@ struct SingleTile {
 
 /// Placement of a call's targets: in a row of a lattice, with common y and z; on a lattice; or anywhere. Scattered
 /// targets may be charges.
-enum class Lie { row, lattice, scattered };
+enum class Placement { row, lattice, scattered };
 
-/// Adds one partial sum: charges begin .. end-1. For scattered targets, `nearest` becomes the smallest rho^2. Lie::row
-/// computes dy^2 + dz^2 once for all targets. It gives the same bits as Lie::lattice, because both round in the same
-/// order.
-template <class Lanes, InteractionKind kind, bool field, bool truncated, Lie lie, bool leave_own_out>
+/// Adds one partial sum: charges begin .. end-1. For scattered targets, `nearest` becomes the smallest rho^2.
+/// Placement::row computes dy^2 + dz^2 once for all targets. It gives the same bits as Placement::lattice, because both
+/// round in the same order.
+template <class Lanes, InteractionKind kind, bool field, bool truncated, Placement placement, bool leave_own_out>
 [[gnu::always_inline]] inline void add_charges(
     const SingleCharges& charges, std::int64_t begin, std::int64_t end, const SingleTile<Lanes, field>& tile,
     const Constants<float>& constants,
@@ -140,18 +140,18 @@ template <class Lanes, InteractionKind kind, bool field, bool truncated, Lie lie
     Float group[vectors][values] = {};
     for (std::int64_t i = group_begin; i < group_end; ++i) {
       [[maybe_unused]] float row_dyz2;
-      if constexpr (lie == Lie::row) {
+      if constexpr (placement == Placement::row) {
         const float row_dy = tile.y[0][0] - charges.y[i], row_dz = tile.z[0][0] - charges.z[i];
         row_dyz2 = multiply_add<Lanes>(row_dy, row_dy, multiply_add<Lanes>(row_dz, row_dz, constants.softening2));
       }
       for (int v = 0; v < vectors; ++v) {
         const Float dx = tile.x[v] - charges.x[i];
         Float dy = {}, dz = {}, r2, rho2;
-        if constexpr (lie != Lie::row) {
+        if constexpr (placement != Placement::row) {
           dy = tile.y[v] - charges.y[i];
           dz = tile.z[v] - charges.z[i];
         }
-        if constexpr (lie == Lie::row) {
+        if constexpr (placement == Placement::row) {
           static_assert(!truncated && !field);
           r2 = rho2 = multiply_add<Lanes>(dx, dx, row_dyz2);
         } else if constexpr (truncated) {
@@ -171,7 +171,7 @@ template <class Lanes, InteractionKind kind, bool field, bool truncated, Lie lie
         } else {
           add_term<Lanes, kind, field, truncated>(group[v], charges.q[i], dx, dy, dz, r2, rho2, spread, constants);
         }
-        if constexpr (lie == Lie::scattered) nearest[v] = Lanes::smaller(nearest[v], rho2);
+        if constexpr (placement == Placement::scattered) nearest[v] = Lanes::smaller(nearest[v], rho2);
       }
     }
     for (int v = 0; v < vectors; ++v)
@@ -179,15 +179,15 @@ template <class Lanes, InteractionKind kind, bool field, bool truncated, Lie lie
   }
 }
 
-template <class Lanes, InteractionKind kind, bool field, bool truncated, Lie lie>
+template <class Lanes, InteractionKind kind, bool field, bool truncated, Placement placement>
 void sum_single_of(const SingleCharges& charges, const ListedSums& listed, const SingleTargets& targets,
-                   const Interaction& interaction, SingleSums& sums) {
+                   const SumOptions& options, SingleSums& sums) {
   using Tile = SingleTile<Lanes, field>;
   using Float = typename Tile::Float;
   using Mask = typename Tile::Mask;
   constexpr int width = Tile::width, vectors = Tile::vectors, values = values_of<field>;
   static_assert(targets_per_call % (width * vectors) == 0);
-  const Constants<float> constants(interaction);
+  const Constants<float> constants(options);
   const std::int64_t partial_sums =
       listed.list ? listed.count : (charges.count + charges_per_partial_sum - 1) / charges_per_partial_sum;
   for (int first = 0; first < targets.count; first += width * vectors) {
@@ -198,7 +198,7 @@ void sum_single_of(const SingleCharges& charges, const ListedSums& listed, const
       tile.y[v] = load<Float>(targets.y + first + v * width);
       tile.z[v] = load<Float>(targets.z + first + v * width);
       tile.spread[v] = load<Float>(targets.spread + first + v * width);
-      if constexpr (lie == Lie::scattered) tile.own[v] = load<Mask>(targets.own + first + v * width);
+      if constexpr (placement == Placement::scattered) tile.own[v] = load<Mask>(targets.own + first + v * width);
     }
     double total[values][width * vectors] = {};
     for (std::int64_t k = 0; k < partial_sums; ++k) {
@@ -206,12 +206,14 @@ void sum_single_of(const SingleCharges& charges, const ListedSums& listed, const
       const std::int64_t end = end_of(begin, charges_per_partial_sum, charges.count);
       Float partial[vectors][values] = {}, nearest[vectors];
       for (int v = 0; v < vectors; ++v) nearest[v] = Float{} + 0x1p100F;
-      if (lie == Lie::scattered && begin <= targets.last_own && end > targets.first_own)
-        add_charges<Lanes, kind, field, truncated, lie, true>(charges, begin, end, tile, constants, partial, nearest);
+      if (placement == Placement::scattered && begin <= targets.last_own && end > targets.first_own)
+        add_charges<Lanes, kind, field, truncated, placement, true>(charges, begin, end, tile, constants, partial,
+                                                                    nearest);
       else
-        add_charges<Lanes, kind, field, truncated, lie, false>(charges, begin, end, tile, constants, partial, nearest);
+        add_charges<Lanes, kind, field, truncated, placement, false>(charges, begin, end, tile, constants, partial,
+                                                                     nearest);
       for (int v = 0; v < vectors; ++v) {
-        if (lie == Lie::scattered && charges.near_squared != nullptr)
+        if (placement == Placement::scattered && charges.near_squared != nullptr)
           near[v] |= nearest[v] < Float{} + charges.near_squared[sum];
         for (int value = 0; value < values; ++value)
           for (int lane = 0; lane < width; ++lane)
@@ -225,19 +227,19 @@ void sum_single_of(const SingleCharges& charges, const ListedSums& listed, const
   }
 }
 
-/// Sums in double precision. With Lie::row, one pass over the charges handles several vectors of targets, and sums have
-/// the same bits as with Lie::lattice.
-template <class Lanes, InteractionKind kind, bool field, bool truncated, Lie lie>
+/// Sums in double precision. With Placement::row, one pass over the charges handles several vectors of targets, and
+/// sums have the same bits as with Placement::lattice.
+template <class Lanes, InteractionKind kind, bool field, bool truncated, Placement placement>
 void sum_double_of(const DoubleCharges& charges, const ListedSums& listed, const DoubleTargets& targets,
-                   const Interaction& interaction, double singular_distance, DoubleSums& sums) {
+                   const SumOptions& options, double singular_distance, DoubleSums& sums) {
   using Double = typename Lanes::Double;
   using Mask = decltype(Double{} < Double{});
   constexpr int width = sizeof(Double) / sizeof(double), values = values_of<field>;
-  constexpr int vectors = lie != Lie::row ? 1 : field ? Lanes::float_vectors / 2 : Lanes::float_vectors;
+  constexpr int vectors = placement != Placement::row ? 1 : field ? Lanes::float_vectors / 2 : Lanes::float_vectors;
   static_assert(targets_per_call % (width * vectors) == 0);
   const double singular_distance_squared = singular_distance * singular_distance;
   const Double none = {}, one = none + 1.0;
-  const Constants<double> constants(interaction);
+  const Constants<double> constants(options);
   const std::int64_t partial_sums =
       listed.list ? listed.count : (charges.count + charges_per_partial_sum - 1) / charges_per_partial_sum;
   for (int first = 0; first < targets.count; first += width * vectors) {
@@ -249,14 +251,14 @@ void sum_double_of(const DoubleCharges& charges, const ListedSums& listed, const
     }
     // Returns the coordinate that a row's targets share, or a vector with the coordinates of the next targets.
     const auto across = [first](const double* of_targets) {
-      if constexpr (lie == Lie::row)
+      if constexpr (placement == Placement::row)
         return of_targets[first];
       else
         return load<Double>(of_targets + first);
     };
     const auto y = across(targets.y), y_low = across(targets.y_low);
     const auto z = across(targets.z), z_low = across(targets.z_low);
-    const Mask own = lie == Lie::scattered ? load<Mask>(targets.own + first) : Mask{};
+    const Mask own = placement == Placement::scattered ? load<Mask>(targets.own + first) : Mask{};
     const Double target_spread = load<Double>(targets.spread + first);
     for (std::int64_t k = 0; k < partial_sums; ++k) {
       const std::int64_t begin = (listed.list ? listed.list[k] : k) * charges_per_partial_sum;
@@ -280,7 +282,7 @@ void sum_double_of(const DoubleCharges& charges, const ListedSums& listed, const
           for (int v = 1; v < vectors; ++v) nearest = Lanes::smaller(nearest, r2[v]);
           Double spread = none;
           if constexpr (kind == InteractionKind::gaussian) spread = target_spread + charges.spread[i];
-          const Mask is_own = lie == Lie::scattered ? own == Mask{} + i : Mask{};
+          const Mask is_own = placement == Placement::scattered ? own == Mask{} + i : Mask{};
           const bool some_left_out = Lanes::any((nearest < singular_distance_squared) | is_own);
           for (int v = 0; v < vectors; ++v) {
             Double q = none + charges.q[i], rho2 = truncated ? r2[v] + constants.softening2 : r2[v];
@@ -318,73 +320,73 @@ void sum_double_of(const DoubleCharges& charges, const ListedSums& listed, const
 }
 
 /// Placement of targets that are not charges.
-Lie lie_of(const SingleTargets& targets) {
+Placement placement_of(const SingleTargets& targets) {
   for (int i = 1; i < targets.count; ++i)
-    if (targets.y[i] != targets.y[0] || targets.z[i] != targets.z[0]) return Lie::lattice;
-  return Lie::row;
+    if (targets.y[i] != targets.y[0] || targets.z[i] != targets.z[0]) return Placement::lattice;
+  return Placement::row;
 }
-Lie lie_of(const DoubleTargets& targets) {
-  const auto differ = [&](const double* places, int i) { return places[i] != places[0]; };
+Placement placement_of(const DoubleTargets& targets) {
+  const auto differ = [&](const double* coordinates, int i) { return coordinates[i] != coordinates[0]; };
   for (int i = 1; i < targets.count; ++i)
     if (differ(targets.y, i) || differ(targets.y_low, i) || differ(targets.z, i) || differ(targets.z_low, i))
-      return Lie::lattice;
-  return Lie::row;
+      return Placement::lattice;
+  return Placement::row;
 }
 
 /// Selects the loop of a call. Only loops for plain charges depend on the placement of targets. Screened and Gaussian
 /// terms cost so much that a loop for rows or lattices would save too little.
 template <class Lanes, InteractionKind kind, bool field, bool truncated>
-constexpr auto single_by_targets(Lie lie) {
+constexpr auto single_by_targets(Placement placement) {
   if constexpr (kind == InteractionKind::plain) {
     if constexpr (!truncated && !field)  // with a field or a cut-off, a loop for rows would not be faster
-      if (lie == Lie::row) return sum_single_of<Lanes, kind, field, truncated, Lie::row>;
-    if (lie != Lie::scattered) return sum_single_of<Lanes, kind, field, truncated, Lie::lattice>;
+      if (placement == Placement::row) return sum_single_of<Lanes, kind, field, truncated, Placement::row>;
+    if (placement != Placement::scattered) return sum_single_of<Lanes, kind, field, truncated, Placement::lattice>;
   }
-  return sum_single_of<Lanes, kind, field, truncated, Lie::scattered>;
+  return sum_single_of<Lanes, kind, field, truncated, Placement::scattered>;
 }
 template <class Lanes, InteractionKind kind, bool field, bool truncated>
-constexpr auto double_by_targets(Lie lie) {
+constexpr auto double_by_targets(Placement placement) {
   if constexpr (kind == InteractionKind::plain) {
-    if (lie == Lie::row) return sum_double_of<Lanes, kind, field, truncated, Lie::row>;
-    if (lie == Lie::lattice) return sum_double_of<Lanes, kind, field, truncated, Lie::lattice>;
+    if (placement == Placement::row) return sum_double_of<Lanes, kind, field, truncated, Placement::row>;
+    if (placement == Placement::lattice) return sum_double_of<Lanes, kind, field, truncated, Placement::lattice>;
   }
-  return sum_double_of<Lanes, kind, field, truncated, Lie::scattered>;
+  return sum_double_of<Lanes, kind, field, truncated, Placement::scattered>;
 }
-/// Calls choose.operator()<kind, field, truncated>() with the interaction's values.
+/// Calls choose.operator()<kind, field, truncated>() with the values of `options`.
 template <class Choose>
-constexpr auto chosen(const Interaction& interaction, Choose choose) {
+constexpr auto chosen(const SumOptions& options, Choose choose) {
   const auto by_kind = [&]<bool field, bool truncated> {
-    if (interaction.kind == InteractionKind::gaussian)
+    if (options.kind == InteractionKind::gaussian)
       return choose.template operator()<InteractionKind::gaussian, field, truncated>();
-    if (interaction.kind == InteractionKind::screened)
+    if (options.kind == InteractionKind::screened)
       return choose.template operator()<InteractionKind::screened, field, truncated>();
     return choose.template operator()<InteractionKind::plain, field, truncated>();
   };
   const auto by_cutoff = [&]<bool field> {
-    return interaction.cutoff > 0 ? by_kind.template operator()<field, true>()
-                                  : by_kind.template operator()<field, false>();
+    return options.cutoff > 0 ? by_kind.template operator()<field, true>()
+                              : by_kind.template operator()<field, false>();
   };
-  return interaction.field ? by_cutoff.template operator()<true>() : by_cutoff.template operator()<false>();
+  return options.field ? by_cutoff.template operator()<true>() : by_cutoff.template operator()<false>();
 }
 
 template <class Lanes>
 void sum_single(const SingleCharges& charges, const ListedSums& listed, const SingleTargets& targets,
-                const Interaction& interaction, SingleSums& sums) {
-  const Lie lie = charges.near_squared != nullptr ? Lie::scattered : lie_of(targets);
-  const auto sum = chosen(interaction, [lie]<InteractionKind kind, bool field, bool truncated> {
-    return single_by_targets<Lanes, kind, field, truncated>(lie);
+                const SumOptions& options, SingleSums& sums) {
+  const Placement placement = charges.near_squared != nullptr ? Placement::scattered : placement_of(targets);
+  const auto sum = chosen(options, [placement]<InteractionKind kind, bool field, bool truncated> {
+    return single_by_targets<Lanes, kind, field, truncated>(placement);
   });
-  sum(charges, listed, targets, interaction, sums);
+  sum(charges, listed, targets, options, sums);
 }
 
 template <class Lanes>
 void sum_double(const DoubleCharges& charges, const ListedSums& listed, const DoubleTargets& targets,
-                const Interaction& interaction, double singular_distance, DoubleSums& sums) {
-  const Lie lie = targets.leave_own_out ? Lie::scattered : lie_of(targets);
-  const auto sum = chosen(interaction, [lie]<InteractionKind kind, bool field, bool truncated> {
-    return double_by_targets<Lanes, kind, field, truncated>(lie);
+                const SumOptions& options, double singular_distance, DoubleSums& sums) {
+  const Placement placement = targets.leave_own_out ? Placement::scattered : placement_of(targets);
+  const auto sum = chosen(options, [placement]<InteractionKind kind, bool field, bool truncated> {
+    return double_by_targets<Lanes, kind, field, truncated>(placement);
   });
-  sum(charges, listed, targets, interaction, singular_distance, sums);
+  sum(charges, listed, targets, options, singular_distance, sums);
 }
 
 template <class Lanes>

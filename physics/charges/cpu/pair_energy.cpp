@@ -3,7 +3,7 @@
 // is the potential of all other charges.
 //
 // sum_potentials() computes V. It leaves out charges that lie on a target, and reports the problems with such charges.
-// In these problems, shared_places() then counts the pairs of charges at one position.
+// In these problems, coincident_signs() then counts the pairs of charges at one position.
 #include "physics/charges/cpu/pair_energy.hpp"
 
 #include <algorithm>
@@ -103,20 +103,21 @@ Sides gather(const ChargeBatch& charges, const std::vector<Inspected>& inspected
 }
 
 /// Numbers of positive and of negative charges at the position of one row.
-struct Shared {
+struct CoincidentSigns {
   std::int64_t above = 0, below = 0;
 };
 
 /// For each row of a problem, counts the columns at the row's position. If `own`, rows and columns are the same
 /// charges, and a row does not count itself. Columns are sorted by x, so each row is compared only with columns of
 /// nearly the same x.
-std::vector<Shared> shared_places(const Gathered& rows, const Gathered& columns, std::int64_t problem, bool own) {
+std::vector<CoincidentSigns> coincident_signs(const Gathered& rows, const Gathered& columns, std::int64_t problem,
+                                              bool own) {
   const auto p = static_cast<std::size_t>(problem);
   std::vector<std::pair<double, std::int64_t>> by_x;
   for (std::int64_t j = columns.offset[p]; j < columns.offset[p + 1]; ++j)
     if (columns.charge[j] != 0 && columns.is_point(j)) by_x.emplace_back(columns.position[3 * j], j);
   std::sort(by_x.begin(), by_x.end());
-  std::vector<Shared> shared(static_cast<std::size_t>(rows.offset[p + 1] - rows.offset[p]));
+  std::vector<CoincidentSigns> coincident(static_cast<std::size_t>(rows.offset[p + 1] - rows.offset[p]));
   for (std::int64_t i = rows.offset[p]; i < rows.offset[p + 1]; ++i) {
     if (rows.charge[i] == 0 || !rows.is_point(i)) continue;
     const double* const here = rows.position.data() + 3 * i;
@@ -128,25 +129,25 @@ std::vector<Shared> shared_places(const Gathered& rows, const Gathered& columns,
       double r2 = 0;
       for (int axis = 0; axis < 3; ++axis) r2 += std::pow(here[axis] - columns.position[3 * j + axis], 2);
       if (r2 >= singular_distance_of_points * singular_distance_of_points) continue;
-      Shared& of_row = shared[static_cast<std::size_t>(i - rows.offset[p])];
+      CoincidentSigns& of_row = coincident[static_cast<std::size_t>(i - rows.offset[p])];
       ++(columns.charge[j] > 0 ? of_row.above : of_row.below);
     }
   }
-  return shared;
+  return coincident;
 }
 
 /// Numbers of pairs with both charges at one position: `alike` with charges of one sign, `unlike` with opposite signs.
-struct SharedPairs {
+struct CoincidentPairs {
   std::int64_t alike = 0, unlike = 0;
 };
 
 /// Returns `energy` with the contribution of the pairs at one position, or `energy` if there are none. The contribution
 /// is an infinity with the sign of factor q_i q_j, and NaN if pairs of both signs occur. It replaces `energy`, which
 /// may be an infinity of the other sign.
-double with_shared(double energy, const SharedPairs& shared, double factor) {
-  if (shared.alike > 0 || shared.unlike > 0) energy = 0;
-  if (shared.alike > 0) energy += factor * infinity;
-  if (shared.unlike > 0) energy -= factor * infinity;
+double with_coincident(double energy, const CoincidentPairs& coincident, double factor) {
+  if (coincident.alike > 0 || coincident.unlike > 0) energy = 0;
+  if (coincident.alike > 0) energy += factor * infinity;
+  if (coincident.unlike > 0) energy -= factor * infinity;
   return energy;
 }
 
@@ -194,19 +195,19 @@ class PairSums {
       const Inspected& problem = inspected_[static_cast<std::size_t>(p)];
       if (problem.info != 0) continue;
       const std::int64_t first = rows.offset[p], last = rows.offset[p + 1];
-      std::vector<Shared> shared;
+      std::vector<CoincidentSigns> coincident;
       if (met[static_cast<std::size_t>(p)] != 0 && options_.softening == 0)
-        shared = shared_places(rows, from, p, one_set);
+        coincident = coincident_signs(rows, from, p, one_set);
       EnergySum sum;
-      SharedPairs pairs;
+      CoincidentPairs pairs;
       for (std::int64_t i = first; i < last; ++i) {
         const double q = rows.charge[i];
         if (q == 0) continue;
         sum.add(q * potential[i]);
-        SharedPairs of_row;
-        if (!shared.empty()) {
-          const auto [above, below] = shared[static_cast<std::size_t>(i - first)];
-          of_row = q > 0 ? SharedPairs{above, below} : SharedPairs{below, above};
+        CoincidentPairs of_row;
+        if (!coincident.empty()) {
+          const auto [above, below] = coincident[static_cast<std::size_t>(i - first)];
+          of_row = q > 0 ? CoincidentPairs{above, below} : CoincidentPairs{below, above};
           pairs.alike += of_row.alike;
           pairs.unlike += of_row.unlike;
         }
@@ -214,7 +215,7 @@ class PairSums {
         const double half = unscaled_energy(q * potential[i], 0.5 * options_.unit_factor, problem.scale);
         if (std::isinf(half)) result.info[p] = info_values_out_of_range;
         result.energy_per_charge[rows.source[i] - charges.offset[0]] =
-            options_.singular == Singular::skip ? half : with_shared(half, of_row, options_.unit_factor);
+            options_.singular == Singular::skip ? half : with_coincident(half, of_row, options_.unit_factor);
       }
       if (!whole) continue;
       const double each = one_set ? 0.5 : 1;  // in one set, the sum counts each pair twice
@@ -225,7 +226,7 @@ class PairSums {
         result.info[p] =
             static_cast<std::int32_t>(std::min<std::int64_t>(met_pairs, std::numeric_limits<std::int32_t>::max()));
       result.energy[p] =
-          options_.singular == Singular::skip ? energy : with_shared(energy, pairs, options_.unit_factor);
+          options_.singular == Singular::skip ? energy : with_coincident(energy, pairs, options_.unit_factor);
     }
   }
 

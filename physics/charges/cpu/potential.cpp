@@ -62,7 +62,7 @@ struct Values {
   }
 };
 
-Interaction interaction_of(InteractionKind kind, const PotentialOptions& options, bool field) {
+SumOptions sum_options_of(InteractionKind kind, const PotentialOptions& options, bool field) {
   // A cut-off below 2^-500 counts as 2^-500, because its square could underflow.
   return {options.softening, options.cutoff > 0 ? std::max(options.cutoff, 0x1p-500) : 0, field, kind,
           options.screening_length};
@@ -74,13 +74,13 @@ struct Summation {
   const CpuProblem& problem;
   const CpuTargets& targets;
   const PotentialOptions& options;
-  Interaction interaction;
+  SumOptions sum_options;
   double singular_distance;
 
   /// Lists the partial sums that may have charges within the cut-off of targets in `box`. Candidates are the sums in
   /// `from`, or all sums if `from` is null. Without a cut-off, the result stands for all sums.
   ListedSums reaching(const Box& box, const std::vector<std::int32_t>* from, std::vector<std::int32_t>& list) const {
-    if (interaction.cutoff == 0) return {};
+    if (sum_options.cutoff == 0) return {};
     problem.groups.within(problem.reach, box, from, list);
     list.reserve(1);  // a null pointer would stand for all sums, even if the list is empty
     return {list.data(), static_cast<std::int64_t>(list.size())};
@@ -98,17 +98,17 @@ struct Summation {
     tile.count = count;
     tile.leave_own_out = targets.are_charges();
     for (int i = 0; i < count; ++i) {
-      Exact place[3];
-      targets.place(index[i], place);
-      tile.x[i] = place[0].high, tile.x_low[i] = place[0].low;
-      tile.y[i] = place[1].high, tile.y_low[i] = place[1].low;
-      tile.z[i] = place[2].high, tile.z_low[i] = place[2].low;
+      Exact position[3];
+      targets.find_position(index[i], position);
+      tile.x[i] = position[0].high, tile.x_low[i] = position[0].low;
+      tile.y[i] = position[1].high, tile.y_low[i] = position[1].low;
+      tile.z[i] = position[2].high, tile.z_low[i] = position[2].low;
       tile.own[i] = own_of(index[i]);
       tile.spread[i] = targets.spread(index[i]);
     }
     DoubleSums sums;
     const ListedSums listed = reaching(box_around(tile.x, tile.y, tile.z, count), nullptr, list);
-    lanes.sum_double(problem.double_charges(), listed, tile, interaction, singular_distance, sums);
+    lanes.sum_double(problem.double_charges(), listed, tile, sum_options, singular_distance, sums);
     std::int32_t on_charges = 0;
     bool out_of_range = false;
     const auto value = [&](double sum) { return unscaled(sum, options.unit_factor, problem.scale); };
@@ -116,7 +116,7 @@ struct Summation {
       if (sums.magnitude[i] > 0) ++on_charges;
       if (is_singular(options.singular, sums.net[i], sums.magnitude[i]))
         values.set(index[i], apply_singularity(options.singular, 0, sums.net[i], sums.magnitude[i]), nan, nan, nan);
-      else if (interaction.field)
+      else if (sum_options.field)
         out_of_range |= values.set(index[i], value(sums.potential[i]), value(sums.field[0][i]), value(sums.field[1][i]),
                                    value(sums.field[2][i]));
       else
@@ -141,11 +141,11 @@ struct Summation {
     tile.count = count;
     tile.first_own = std::numeric_limits<std::int32_t>::max();
     for (int i = 0; i < count; ++i) {
-      Exact place[3];
-      targets.place(index[i], place);
-      tile.x[i] = static_cast<float>(place[0].high);
-      tile.y[i] = static_cast<float>(place[1].high);
-      tile.z[i] = static_cast<float>(place[2].high);
+      Exact position[3];
+      targets.find_position(index[i], position);
+      tile.x[i] = static_cast<float>(position[0].high);
+      tile.y[i] = static_cast<float>(position[1].high);
+      tile.z[i] = static_cast<float>(position[2].high);
       tile.spread[i] = static_cast<float>(targets.spread(index[i]));
       const std::int32_t own = tile.own[i] = own_of(index[i]);
       if (own < 0) continue;
@@ -189,10 +189,10 @@ struct Summation {
     bool out_of_range = false;
     for (std::int64_t b = 0; b < last - first; ++b) {
       const ListedSums listed = reaching(box[b], &piece_list, list);
-      lanes.sum_single(problem.single_charges(), listed, tile[b], interaction, sums);
+      lanes.sum_single(problem.single_charges(), listed, tile[b], sum_options, sums);
       const double f = options.unit_factor;
       for (int i = 0; i < tile[b].count; ++i) {
-        const bool infinite = interaction.field ? values.set(index[b][i], f * sums.potential[i], f * sums.field[0][i],
+        const bool infinite = sum_options.field ? values.set(index[b][i], f * sums.potential[i], f * sums.field[0][i],
                                                              f * sums.field[1][i], f * sums.field[2][i])
                                                 : values.set(index[b][i], f * sums.potential[i], 0, 0, 0);
         out_of_range |= infinite && sums.near[i] == 0;
@@ -249,8 +249,8 @@ void sum_values(const ChargeBatch& charges, const TargetBatch& targets, const Po
         fill_with_nan(tiles, problems[p], first, last, values);
         continue;
       }
-      const Interaction interaction = interaction_of(interaction_kind(charges, options), options, field);
-      Summation{lanes, problems[p], where[p], options, interaction, where[p].singular_distance(options)}.sum_tiles(
+      const SumOptions sum_options = sum_options_of(interaction_kind(charges, options), options, field);
+      Summation{lanes, problems[p], where[p], options, sum_options, where[p].singular_distance(options)}.sum_tiles(
           tiles, first, last, values);
     }
   });

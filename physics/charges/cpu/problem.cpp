@@ -20,12 +20,12 @@ template <class T>
 std::int32_t input_status(const CpuTargets& targets, const double* position, const double* charge, const double* width,
                           std::int64_t count) {
   bool in_range = true;
-  const auto add = [&](const double* place) {
+  const auto add = [&](const double* at) {
     bool finite = true;
     for (int axis = 0; axis < 3; ++axis) {
-      finite &= std::isfinite(place[axis]);
+      finite &= std::isfinite(at[axis]);
       if (targets.has_origin() && count > 0)
-        in_range &= std::abs(place[axis] - targets.origin()[axis]) <= largest_input<T>;
+        in_range &= std::abs(at[axis] - targets.origin()[axis]) <= largest_input<T>;
     }
     return finite;
   };
@@ -107,7 +107,7 @@ double CpuTargets::singular_distance(const PotentialOptions& options) const {
 
 double CpuTargets::smallest_spacing() const { return std::min({spacing_[0], spacing_[1], spacing_[2]}); }
 
-void CpuTargets::place(std::int64_t index, Exact (&relative)[3]) const {
+void CpuTargets::find_position(std::int64_t index, Exact (&relative)[3]) const {
   if (on_lattice()) {
     const LatticeShape& shape = lattice_->shape;
     relative[0] = exact_product(index % shape.nx, spacing_[0]);
@@ -195,7 +195,7 @@ CpuProblem prepare_cpu_problem(const ChargeBatch& charges, std::int64_t p, const
   if (largest.leave_range<T>(options, wants_field)) problem.info = info_values_out_of_range;
   for (std::int64_t i = 0; i < targets.count() && !targets.on_lattice(); ++i) {
     Exact s[3];
-    targets.place(i, s);
+    targets.find_position(i, s);
     extent = std::max(extent, norm(s));
   }
   if (targets.on_lattice())

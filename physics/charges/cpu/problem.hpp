@@ -6,7 +6,7 @@
 
 #include "core/aligned_allocator.hpp"
 #include "physics/charges/cpu/cutoff_groups.hpp"
-#include "physics/charges/cpu/exact_sums.hpp"
+#include "physics/charges/cpu/exact_product.hpp"
 #include "physics/charges/cpu/kernels.hpp"
 #include "physics/potential.hpp"
 
@@ -40,8 +40,8 @@ class CpuTargets {
   [[nodiscard]] double singular_distance(const PotentialOptions& options) const;
   /// Twice the squared width of a target.
   [[nodiscard]] double spread(std::int64_t index) const { return widths_ == nullptr ? 0 : spread_of(widths_[index]); }
-  /// Position of a target relative to the origin.
-  void place(std::int64_t index, Exact (&relative)[3]) const;
+  /// Sets `relative` to the position of a target relative to the origin.
+  void find_position(std::int64_t index, Exact (&relative)[3]) const;
 
  private:
   TargetKind kind_;

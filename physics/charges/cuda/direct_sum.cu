@@ -26,8 +26,8 @@ std::size_t summary_bytes(const SummaryRows& rows, const PotentialResult<T>& res
 
 /// Whether the arguments are usable, as far as the host can tell: sizes, and pointers that must not be null.
 template <class T>
-bool makes_sense(const ChargeBatch& charges, const TargetBatch& targets, const DirectSumSizes& sizes,
-                 const PotentialOptions& options, const PotentialResult<T>& result) {
+bool is_valid_call(const ChargeBatch& charges, const TargetBatch& targets, const DirectSumSizes& sizes,
+                   const PotentialOptions& options, const PotentialResult<T>& result) {
   const LatticeBatch& lattice = targets.lattice;
   const bool on_lattices = targets.kind == TargetKind::lattice, at_points = targets.kind == TargetKind::points;
   if (charges.count < 0 || sizes.charges < 0 || sizes.points < 0 || !(sizes.smallest_spacing >= 0)) return false;
@@ -57,7 +57,7 @@ template <class T>
 cudaError_t direct_sum(const ChargeBatch& charges, const TargetBatch& targets, const DirectSumSizes& sizes,
                        const PotentialOptions& options, const PotentialResult<T>& result, void* workspace,
                        cudaStream_t stream) {
-  if (!makes_sense(charges, targets, sizes, options, result)) return cudaErrorInvalidValue;
+  if (!is_valid_call(charges, targets, sizes, options, result)) return cudaErrorInvalidValue;
   if (charges.count == 0) return cudaSuccess;
   if (workspace == nullptr && direct_sum_workspace_bytes(charges, targets, sizes, result) > 0)
     return cudaErrorInvalidValue;

@@ -34,7 +34,7 @@ class CudaPairEnergy final : public PairEnergy {
     // Only the batch's own charges are copied, so offsets count from 0 on the device.
     const std::int64_t first = charges.offset[0];
     std::vector<std::int64_t> offset(charges.offset, charges.offset + problems + 1);
-    for (std::int64_t& place : offset) place -= first;
+    for (std::int64_t& begin : offset) begin -= first;
     const auto total = static_cast<std::size_t>(offset.back());
     ChargeBatch on_device{charges.count};
     on_device.offset = copy_to_device(offset_, offset.data(), offset.size(), *stream_);

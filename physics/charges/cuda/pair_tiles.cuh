@@ -195,7 +195,7 @@ inline constexpr double nowhere = 0x1p26;
 inline constexpr double per_scaled_root = 0x1p-64;
 /// Corrects the mean error of scaled_float(), which rounds r^2 towards 0. This makes 1/r too large by 0.72 2^-25 on
 /// average.
-inline constexpr double mean_of_cut_off = 1 - 0.72 * 0x1p-25;
+inline constexpr double correction_of_truncation = 1 - 0.72 * 0x1p-25;
 
 /// A column (b, 1) of the second matrix.
 struct alignas(32) StagedPlace {
@@ -357,7 +357,7 @@ __device__ __forceinline__ void sum_in_single(const ChargeBatch& charges, const 
     }
   }
 
-  const double unit = per_scaled_root * mean_of_cut_off * length_scale(state, options);
+  const double unit = per_scaled_root * correction_of_truncation * length_scale(state, options);
 #pragma unroll
   for (int i = 0; i < tiles_per_warp; ++i)
 #pragma unroll

@@ -89,7 +89,7 @@ class CudaPotential final : public PotentialOf<CudaPotential> {
  private:
   static std::vector<std::int64_t> from_zero(const std::int64_t* offset, std::int64_t problems) {
     std::vector<std::int64_t> shifted(offset, offset + problems + 1);
-    for (std::int64_t& place : shifted) place -= offset[0];
+    for (std::int64_t& begin : shifted) begin -= offset[0];
     return shifted;
   }
 

@@ -18,8 +18,9 @@ namespace smallbatch {
 
 namespace {
 
+/// Factors of g and of its slope, and of their bounds, relative to a point charge at the distance m.
 template <class Number>
-struct Shares {
+struct DampingFactors {
   Number value{1}, slope{1}, value_bound{1}, slope_bound{1};
 };
 
@@ -28,7 +29,7 @@ constexpr double far_from_gaussian = 7;
 
 /// Value, slope and bounds of a screened charge, with x = rho/l. Both bounds are at least `least`.
 template <class Number>
-Shares<Number> screened_shares(Number x, Number least) {
+DampingFactors<Number> screened_damping(Number x, Number least) {
   const Number value = std::exp(-x), slope = value * (1 + x);
   return {value, slope, std::max(slope, least), std::max(slope * (1 + x), least)};
 }
@@ -48,7 +49,7 @@ Number gaussian_slope(Number t) {
 
 /// Value, slope and bounds of a Gaussian charge, with t = r/(sqrt(2) w).
 template <class Number>
-Shares<Number> gaussian_shares(Number t) {
+DampingFactors<Number> gaussian_damping(Number t) {
   if (t >= far_from_gaussian) return {};
   const Number length = std::max(t, static_cast<Number>(gaussian_length_in_widths) / std::numbers::sqrt2_v<Number>);
   const Number value = t > 0 ? std::erf(t) / t : 2 * std::numbers::inv_sqrtpi_v<Number>;
@@ -57,7 +58,7 @@ Shares<Number> gaussian_shares(Number t) {
 
 /// Action of a charge on a target or on another charge: m, value, slope and bounds.
 template <class Number>
-struct Action : Shares<Number> {
+struct Action : DampingFactors<Number> {
   Number length;
 };
 /// Computes the action at the squared distance `r2`. The arguments are the squared softening, the sum of both squared
@@ -67,11 +68,11 @@ Action<Number> action_of(InteractionKind kind, Number r2, Number softening2, Num
                          Number least_bound) {
   if (kind == InteractionKind::gaussian) {
     const Number m2 = std::max(r2, static_cast<Number>(gaussian_length_in_widths * gaussian_length_in_widths) * width2);
-    return {width2 > 0 ? gaussian_shares(std::sqrt(r2 / (2 * width2))) : Shares<Number>{}, std::sqrt(m2)};
+    return {width2 > 0 ? gaussian_damping(std::sqrt(r2 / (2 * width2))) : DampingFactors<Number>{}, std::sqrt(m2)};
   }
   const Number rho = std::sqrt(r2 + softening2);
   if (kind == InteractionKind::plain) return {{}, rho};
-  return {screened_shares(rho * per_screening_length, least_bound), rho};
+  return {screened_damping(rho * per_screening_length, least_bound), rho};
 }
 
 }  // namespace

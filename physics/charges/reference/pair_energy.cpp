@@ -52,7 +52,7 @@ struct Charges {
 };
 
 /// Numbers of charges at the position of a charge: `alike` with the sign of this charge, `unlike` with the other sign.
-struct OnOnePlace {
+struct CoincidentCharges {
   std::int64_t alike = 0, unlike = 0;
 };
 
@@ -130,15 +130,15 @@ class ReferencePairs {
       referee.at(points, {potential.data() + first, points.size()});
     });
 
-    std::vector<OnOnePlace> here(rows.source.size()), perhaps(rows.source.size());
+    std::vector<CoincidentCharges> here(rows.source.size()), perhaps(rows.source.size());
     if (options_.softening == 0) {
-      here = on_one_place(rows, sources, 1);
-      perhaps = on_one_place(rows, sources, 1 + 1e-9);
-      if (total(here) == total(perhaps)) perhaps = on_one_place(rows, sources, 1 - 1e-9);
+      here = count_coincident(rows, sources, 1);
+      perhaps = count_coincident(rows, sources, 1 + 1e-9);
+      if (total(here) == total(perhaps)) perhaps = count_coincident(rows, sources, 1 - 1e-9);
     }
     const double factor = options_.precision == ScalarType::float32 ? 1 : 2;  // U's bound over V's bound
     CompensatedSum energy, bound;
-    OnOnePlace pairs;
+    CoincidentCharges pairs;
     for (std::size_t i = 0; i < potential.size(); ++i) {
       const double q = rows.charge[i];
       if (q == 0) continue;
@@ -164,7 +164,7 @@ class ReferencePairs {
 
   /// Sets an energy and its bound from `sum` and `bound`: in the unit of the result, and with the contribution of pairs
   /// at one position.
-  void set(double sum, double bound, const OnOnePlace& pairs, double& energy, double& energy_bound,
+  void set(double sum, double bound, const CoincidentCharges& pairs, double& energy, double& energy_bound,
            ReferencePairEnergy& answer) const {
     const long double unit = std::scalbn(1.0L, 2 * exponent_) * options_.unit_factor;
     const long double exact = unit * sum;
@@ -182,21 +182,22 @@ class ReferencePairs {
     if (pairs.unlike > 0) energy -= options_.unit_factor * infinity;
   }
 
-  static std::int64_t total(const std::vector<OnOnePlace>& rows) {
+  static std::int64_t total(const std::vector<CoincidentCharges>& rows) {
     std::int64_t all = 0;
-    for (const OnOnePlace& of_row : rows) all += of_row.alike + of_row.unlike;
+    for (const CoincidentCharges& of_row : rows) all += of_row.alike + of_row.unlike;
     return all;
   }
 
   /// For each row, counts the sources nearer than `times` the singular distance. Sources are sorted by x, so each row
   /// is compared only with sources of nearly the same x.
-  [[nodiscard]] std::vector<OnOnePlace> on_one_place(const Charges& rows, const Charges& sources, double times) const {
+  [[nodiscard]] std::vector<CoincidentCharges> count_coincident(const Charges& rows, const Charges& sources,
+                                                                double times) const {
     const double distance = times * singular_distance_of_points;
     std::vector<std::pair<double, std::size_t>> by_x;
     for (std::size_t j = 0; j < sources.charge.size(); ++j)
       if (sources.charge[j] != 0) by_x.emplace_back(sources.position[3 * j], j);
     std::sort(by_x.begin(), by_x.end());
-    std::vector<OnOnePlace> found(rows.charge.size());
+    std::vector<CoincidentCharges> found(rows.charge.size());
     for (std::size_t i = 0; i < rows.charge.size(); ++i) {
       if (rows.charge[i] == 0) continue;
       const Eigen::Map<const Eigen::Array3d> here(rows.position.data() + 3 * i);

@@ -26,7 +26,7 @@
 #include "core/not_finite.hpp"
 #include "physics/charges/potential_referee.hpp"
 #include "physics/charges/reference/interaction.hpp"
-#include "physics/charges/reference/place.hpp"
+#include "physics/charges/reference/shifted_position.hpp"
 #include "physics/charges/reference/sums.hpp"
 #include "physics/charges/reference/tile.hpp"
 #include "physics/charges/reference/tile_totals.hpp"
@@ -117,19 +117,19 @@ class ReferenceProblem {
       return;
     }
     tile.forget(with_field_);
-    tile.place.count = static_cast<int>(targets.size());
+    tile.positions.count = static_cast<int>(targets.size());
     std::int64_t x = 0;
     for (int k = 0; k < tile_targets; ++k) {
       const auto i = std::min(static_cast<std::size_t>(k), targets.size() - 1);
       const std::int64_t target = targets[i];
       tile.target[k] = target;
       tile.own[k] = kind_ == TargetKind::charges ? own_[static_cast<std::size_t>(target)] : -1;
-      tile.place.width2[k] = target_width2(target);
+      tile.positions.width2[k] = target_width2(target);
       if (kind_ == TargetKind::lattice && k > 0 && target == tile.target[k - 1] + 1 && x + 1 < shape_.nx) {
         set_along(0, ++x, tile, k);  // the target is the right neighbour of the previous one
         for (const int axis : {1, 2}) {
-          tile.place.high[axis][k] = tile.place.high[axis][k - 1];
-          tile.place.low[axis][k] = tile.place.low[axis][k - 1];
+          tile.positions.high[axis][k] = tile.positions.high[axis][k - 1];
+          tile.positions.low[axis][k] = tile.positions.low[axis][k - 1];
         }
       } else if (kind_ == TargetKind::lattice) {
         x = target % shape_.nx;
@@ -137,10 +137,10 @@ class ReferenceProblem {
         set_along(1, target / shape_.nx % shape_.ny, tile, k);
         set_along(2, target / shape_.plane_points(), tile, k);
       } else {
-        const Place place = place_of(target);
+        const ShiftedPosition position = position_of(target);
         for (int axis = 0; axis < 3; ++axis) {
-          tile.place.high[axis][k] = place.high[axis];
-          tile.place.low[axis][k] = place.low[axis];
+          tile.positions.high[axis][k] = position.high[axis];
+          tile.positions.low[axis][k] = position.low[axis];
         }
       }
     }
@@ -148,15 +148,15 @@ class ReferenceProblem {
     std::fill_n(all.begin(), targets.size(), true);
     for (Eigen::Index first = 0; first < used_; first += most_together)
       add_charges(first, std::min(first + most_together, used_), all, tile);
-    for (int k = 0; k < tile.place.count; ++k) answer(tile, k, out[static_cast<std::size_t>(k)]);
+    for (int k = 0; k < tile.positions.count; ++k) answer(tile, k, out[static_cast<std::size_t>(k)]);
   }
 
   /// Adds the charges first .. last - 1 at the marked targets.
   void add_charges(Eigen::Index first, Eigen::Index last, const Marks& marked, TileTotals& tile) const {
     TileSums sums;
-    loop_(charges_, first, last, tile.place, law_, sums);
+    loop_(charges_, first, last, tile.positions, law_, sums);
     Marks near{};
-    const int count = tile.place.count;
+    const int count = tile.positions.count;
     for (int k = 0; k < tile_targets; ++k) {
       const bool is_near = marked[k] && sums.nearest2[k] <= near2_;
       near[k] = is_near;
@@ -186,14 +186,14 @@ class ReferenceProblem {
   /// Adds one charge at one target. This does what the loops do, for charges that may lie on the target.
   void add_charge(Eigen::Index i, int k, TileTotals& tile) const {
     if (i == tile.own[k]) return;
-    const Place place = place_of(tile.target[k]);
+    const ShiftedPosition position = position_of(tile.target[k]);
     long double d[3];
     for (int axis = 0; axis < 3; ++axis) {
-      const long double high = place.high[axis], low = place.low[axis];
+      const long double high = position.high[axis], low = position.low[axis];
       d[axis] = (high - position_(i, axis)) + (low - position_low_(i, axis));
     }
     const long double distance2 = d[0] * d[0] + d[1] * d[1] + d[2] * d[2], charge = charge_[i];
-    const double width2 = width2_.size() > 0 ? width2_[i] + tile.place.width2[k] : 0;
+    const double width2 = width2_.size() > 0 ? width2_[i] + tile.positions.width2[k] : 0;
     if (width2 == 0 && std::sqrt(distance2) < singular_distance_) {
       tile.any_on_target = true;
       tile.net[k].add(charge_[i]);
@@ -299,9 +299,9 @@ class ReferenceProblem {
     Eigen::Index next = 0;
     for (Eigen::Index i = 0; i < charge.size(); ++i) {
       if (charge[i] == 0) continue;
-      const Place place = shifted(position.col(i), origin_);
-      position_.row(next) = place.high.transpose();
-      position_low_.row(next) = place.low.transpose();
+      const ShiftedPosition exact = shifted(position.col(i), origin_);
+      position_.row(next) = exact.high.transpose();
+      position_low_.row(next) = exact.low.transpose();
       charge_[next] = charge[i] * unit;
       if (width2_.size() > 0) width2_[next] = square_of_width(width[i]);
       if (kind_ == TargetKind::charges) own_[static_cast<std::size_t>(i)] = next;
@@ -362,15 +362,15 @@ class ReferenceProblem {
     loop_ = fastest.loop[single ? 0 : 1][with_field_ ? 1 : 0][truncated ? 1 : 0][interaction_];
   }
 
-  [[nodiscard]] Place place_of(std::int64_t target) const {
+  [[nodiscard]] ShiftedPosition position_of(std::int64_t target) const {
     if (kind_ != TargetKind::lattice) return shifted(points_.col(target), origin_);
     const std::int64_t index[3] = {target % shape_.nx, target / shape_.nx % shape_.ny, target / shape_.plane_points()};
-    Place place;
+    ShiftedPosition position;
     for (int axis = 0; axis < 3; ++axis) {
-      place.high[axis] = along(axis, index[axis]);
-      place.low[axis] = lost_along(axis, index[axis]);
+      position.high[axis] = along(axis, index[axis]);
+      position.low[axis] = lost_along(axis, index[axis]);
     }
-    return place;
+    return position;
   }
   [[nodiscard]] double along(int axis, std::int64_t index) const { return static_cast<double>(index) * spacing_[axis]; }
   [[nodiscard]] double lost_along(int axis, std::int64_t index) const {
@@ -378,8 +378,8 @@ class ReferenceProblem {
   }
   /// Sets the low part only for double precision; other loops do not read it.
   void set_along(int axis, std::int64_t index, TileTotals& tile, int k) const {
-    tile.place.high[axis][k] = along(axis, index);
-    if (precision_ != ScalarType::float32) tile.place.low[axis][k] = lost_along(axis, index);
+    tile.positions.high[axis][k] = along(axis, index);
+    if (precision_ != ScalarType::float32) tile.positions.low[axis][k] = lost_along(axis, index);
   }
 
   /// Number of charges that lie on a lattice point.
@@ -441,14 +441,14 @@ class ReferenceProblem {
     std::sort(by_x.begin(), by_x.end());
     std::int64_t found = 0;
     for (std::int64_t target = 0; target < points_.cols(); ++target) {
-      const Place place = place_of(target);
-      const double reach = 2 * singular_distance_ + 0x1p-50 * std::abs(place.high[0]);
-      auto near = std::lower_bound(by_x.begin(), by_x.end(), std::pair{place.high[0] - reach, Eigen::Index{-1}});
-      for (; near != by_x.end() && near->first <= place.high[0] + reach; ++near) {
+      const ShiftedPosition position = position_of(target);
+      const double reach = 2 * singular_distance_ + 0x1p-50 * std::abs(position.high[0]);
+      auto near = std::lower_bound(by_x.begin(), by_x.end(), std::pair{position.high[0] - reach, Eigen::Index{-1}});
+      for (; near != by_x.end() && near->first <= position.high[0] + reach; ++near) {
         const Eigen::Index i = near->second;
         if (is_wide(i) || (kind_ == TargetKind::charges && own_[target] == i)) continue;
         const Eigen::Array3d d =
-            (place.high - position_.row(i).transpose()) + (place.low - position_low_.row(i).transpose());
+            (position.high - position_.row(i).transpose()) + (position.low - position_low_.row(i).transpose());
         if (d.matrix().norm() >= singular_distance_) continue;
         ++found;
         break;

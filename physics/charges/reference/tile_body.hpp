@@ -140,20 +140,20 @@ template <class Lanes>
 /// Value, slope and bounds of a screened charge. Eigen's exponential function ends at exp(-708). The code uses
 /// exp(-x/2)^2, because -x/2 stays above -708 until exp(-x) is 0. `x_low` is the low part of x.
 template <class Lanes>
-[[gnu::always_inline]] inline Shares<Lanes> screened_lanes(const Lanes& x, const Lanes& x_low, double least) {
+[[gnu::always_inline]] inline DampingFactors<Lanes> screened_lanes(const Lanes& x, const Lanes& x_low, double least) {
   const Lanes root = (-0.5 * x).exp(), value = root * (root - root * x_low), slope = value * (1 + x);
   return {value, slope, slope.max(least), (slope * (1 + x)).max(least)};
 }
 template <class Lanes>
-[[gnu::always_inline]] inline Shares<Lanes> gaussian_lanes(const Lanes& t) {
-  Shares<Lanes> shares{Lanes::Ones(), Lanes::Ones(), Lanes::Ones(), Lanes::Ones()};
-  if ((t >= far_from_gaussian).all()) return shares;
+[[gnu::always_inline]] inline DampingFactors<Lanes> gaussian_lanes(const Lanes& t) {
+  DampingFactors<Lanes> damping{Lanes::Ones(), Lanes::Ones(), Lanes::Ones(), Lanes::Ones()};
+  if ((t >= far_from_gaussian).all()) return damping;
   for (int lane = 0; lane < Lanes::SizeAtCompileTime; ++lane) {
-    const Shares<double> one = gaussian_shares(t[lane]);
-    shares.value[lane] = one.value;
-    shares.slope[lane] = one.slope;
+    const DampingFactors<double> one = gaussian_damping(t[lane]);
+    damping.value[lane] = one.value;
+    damping.slope[lane] = one.slope;
   }
-  return shares;
+  return damping;
 }
 
 template <bool exact, bool field, bool cutoff, InteractionKind kind>
@@ -185,12 +185,12 @@ void add_charges(const TileCharges& charges, std::int64_t first, std::int64_t la
       nearest2 = nearest2.min(rounded(rho2));
       const auto charge = number<exact, Lanes>(charges.charge[i], 0);
       Number<exact, Lanes> reciprocal;  // 1 / rho
-      [[maybe_unused]] Shares<Lanes> shares{Lanes::Ones(), Lanes::Ones(), Lanes::Ones(), Lanes::Ones()};
+      [[maybe_unused]] DampingFactors<Lanes> damping{Lanes::Ones(), Lanes::Ones(), Lanes::Ones(), Lanes::Ones()};
       if constexpr (kind == InteractionKind::gaussian) {
         const Lanes width2 = Given(targets.width2 + begin) + charges.width2[i];
         reciprocal =
             reciprocal_root(larger_of<Lanes>(r2, gaussian_length_in_widths * gaussian_length_in_widths * width2));
-        shares =
+        damping =
             // Eigen's root of infinity is not a number.
             gaussian_lanes<Lanes>((rounded(r2) / (2 * width2)).min(100).sqrt());
       } else {
@@ -199,29 +199,30 @@ void add_charges(const TileCharges& charges, std::int64_t first, std::int64_t la
       if constexpr (kind == InteractionKind::screened) {
         const Number<exact, Lanes> lengths = rho2 * reciprocal * per_screening_length;
         if constexpr (exact)
-          shares = screened_lanes<Lanes>(lengths.high, lengths.low, law.least_bound);
+          damping = screened_lanes<Lanes>(lengths.high, lengths.low, law.least_bound);
         else
-          shares = screened_lanes<Lanes>(lengths, Lanes::Zero(), law.least_bound);
+          damping = screened_lanes<Lanes>(lengths, Lanes::Zero(), law.least_bound);
       }
-      const auto times = [](const Number<exact, Lanes>& q, const Lanes& share) -> Number<exact, Lanes> {
+      const auto times = [](const Number<exact, Lanes>& q, const Lanes& factor) -> Number<exact, Lanes> {
         if constexpr (kind == InteractionKind::plain)
           return q;
         else
-          return q * number_of<exact, Lanes>(share);
+          return q * number_of<exact, Lanes>(factor);
       };
-      const Number<exact, Lanes> in_value = times(charge, shares.value);
-      [[maybe_unused]] const Number<exact, Lanes> in_field = times(charge, shares.slope);
+      const Number<exact, Lanes> in_value = times(charge, damping.value);
+      [[maybe_unused]] const Number<exact, Lanes> in_field = times(charge, damping.slope);
       const Lanes per_rho = rounded(reciprocal);
-      const auto counts_in = [&](Lanes share, const Lanes& of_interaction) -> Lanes {
-        if constexpr (kind == InteractionKind::screened) return share * of_interaction;
-        return share;
+      const auto counts_in = [&](Lanes term, const Lanes& of_interaction) -> Lanes {
+        if constexpr (kind == InteractionKind::screened) return term * of_interaction;
+        return term;
       };
       if constexpr (!cutoff) {
-        const Lanes share = per_rho * (law.relative + law.shift * per_rho);
+        const Lanes bound_per_charge = per_rho * (law.relative + law.shift * per_rho);
         potential.add(in_value * reciprocal);
-        bound = bound + counts_in(charges.counted[i] * share, shares.value_bound);
+        bound = bound + counts_in(charges.counted[i] * bound_per_charge, damping.value_bound);
         if constexpr (field) {
-          field_bound = field_bound + counts_in((charges.counted_in_field[i] * share) * per_rho, shares.slope_bound);
+          field_bound =
+              field_bound + counts_in((charges.counted_in_field[i] * bound_per_charge) * per_rho, damping.slope_bound);
           const Number<exact, Lanes> per_rho2 = (in_field * reciprocal) * reciprocal;
           field_x.add(per_rho2 * (dx * reciprocal));
           field_y.add(per_rho2 * (dy * reciprocal));
@@ -231,12 +232,13 @@ void add_charges(const TileCharges& charges, std::int64_t first, std::int64_t la
         const Lanes counts =
             ((law.reach2 - rounded(r2)) * law.per_last_digit_of_reach2).max(0).min(1);  // 1 within the reach, else 0
         const Lanes per_length = per_rho.max(law.per_cutoff);                           // 1 / min(rho, c)
-        const Lanes share = counts * (per_rho * (law.relative + law.shift * per_length));
-        bound = bound + counts_in(charges.counted[i] * share, shares.value_bound);
+        const Lanes bound_per_charge = counts * (per_rho * (law.relative + law.shift * per_length));
+        bound = bound + counts_in(charges.counted[i] * bound_per_charge, damping.value_bound);
         const Number<exact, Lanes> w = rest_of_one<Lanes>(r2 * per_cutoff2);
         potential.add((in_value * reciprocal) * (w * w));
         if constexpr (field) {
-          field_bound = field_bound + counts_in((charges.counted_in_field[i] * share) * per_length, shares.slope_bound);
+          field_bound = field_bound +
+                        counts_in((charges.counted_in_field[i] * bound_per_charge) * per_length, damping.slope_bound);
           Number<exact, Lanes> slope;
           if constexpr (kind == InteractionKind::plain)
             slope = charge * (w * (w * (reciprocal * reciprocal) + four_per_cutoff2));

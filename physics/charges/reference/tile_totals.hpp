@@ -36,7 +36,7 @@ struct TileSum {
 };
 
 struct TileTotals {
-  TileTargets place;
+  TileTargets positions;
   std::array<std::int64_t, tile_targets> target;
   std::array<Eigen::Index, tile_targets> own;  ///< index of the charge that is the target; -1: none
   TileSum potential, field[3];

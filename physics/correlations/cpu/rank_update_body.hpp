@@ -60,7 +60,7 @@ struct Inputs {
   bool flagged;  // whether any sample is flagged
 
   /// Sets `flagged` and `counts`.
-  void look_at_flags(const RankUpdate& call, std::int64_t first_time, std::int64_t times) {
+  void read_flags(const RankUpdate& call, std::int64_t first_time, std::int64_t times) {
     for (std::int64_t word = 0; 64 * word < times; ++word) {
       const std::int64_t bits = times - 64 * word;
       const std::uint64_t all = bits >= 64 ? ~0ULL : (1ULL << bits) - 1;
@@ -279,10 +279,10 @@ bool update(const RankUpdate& call, RankUpdateMemory& memory) {
   for (std::int64_t first_time = 0; first_time < call.times; first_time += Panels::most_times) {
     const std::int64_t left = call.times - first_time, times = left < Panels::most_times ? left : Panels::most_times;
     const bool is_first = first_time == 0, is_last = left == times;
-    columns.look_at_flags(call, first_time, times);
+    columns.read_flags(call, first_time, times);
     columns.pack(call, first_time, times);
     if (!on_diagonal) {
-      others.look_at_flags(call, first_time, times);
+      others.read_flags(call, first_time, times);
       others.pack(call, first_time, times);
     }
     if (call.weight != nullptr) add_weights(call, rows, columns, times, is_first);

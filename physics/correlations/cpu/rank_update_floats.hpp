@@ -82,9 +82,9 @@ struct FoldedPanels : Inputs {
 
   void pack(const RankUpdate& call, std::int64_t first_time, std::int64_t times) {
     const Integers input = lane_numbers<lanes>() % most, is_there = input < static_cast<std::int32_t>(count);
-    const Integers place = lane_numbers<lanes>() / most * static_cast<std::int32_t>(count) + input;
+    const Integers lane = lane_numbers<lanes>() / most * static_cast<std::int32_t>(count) + input;
     const auto spread = [&](Float v) {
-      return reinterpret_cast<Float>(reinterpret_cast<Integers>(__builtin_shuffle(v, place)) & is_there);
+      return reinterpret_cast<Float>(reinterpret_cast<Integers>(__builtin_shuffle(v, lane)) & is_there);
     };
     for_type(call, flagged, [&]<SampleType type, bool with_flags>() {
       float* to = samples;

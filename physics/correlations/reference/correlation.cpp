@@ -36,8 +36,8 @@ class EigenCorrelator final : public Correlator {
           ReferenceSums answer(signal.type, signal.inputs, {});
           const std::int64_t begin = integration * signal.integrate;
           answer.add(signal, channel, begin, std::min(signal.integrate, signal.times - begin));
-          const std::int64_t place = (integration * signal.channels + channel) * baselines_of(signal.inputs);
-          is_beyond |= store(answer, sums, place);
+          const std::int64_t first_index = (integration * signal.channels + channel) * baselines_of(signal.inputs);
+          is_beyond |= store(answer, sums, first_index);
           is_bad |= answer.any_is_bad();
         }
         sums.info[channel] = correlation_info(is_bad, is_beyond);
@@ -47,11 +47,11 @@ class EigenCorrelator final : public Correlator {
 
  private:
   /// Stores sums and weights. Returns whether a visibility of finite samples leaves the range of its type.
-  static bool store(const ReferenceSums& answer, const VisibilityBatch& sums, std::int64_t place) {
+  static bool store(const ReferenceSums& answer, const VisibilityBatch& sums, std::int64_t first_index) {
     bool is_beyond = false;
     answer.for_each([&](const ReferenceSums::Baseline& baseline, std::int64_t k) {
       const auto set = [&](auto* out) {
-        out += 2 * (place + k);
+        out += 2 * (first_index + k);
         using Part = std::remove_reference_t<decltype(*out)>;
         out[0] = static_cast<Part>(answer.re(k));
         out[1] = static_cast<Part>(answer.im(k));
@@ -72,7 +72,7 @@ class EigenCorrelator final : public Correlator {
       }
     });
     if (sums.weight != nullptr)
-      for (std::int64_t k = 0; k < answer.count(); ++k) sums.weight[place + k] = answer.weight(k);
+      for (std::int64_t k = 0; k < answer.count(); ++k) sums.weight[first_index + k] = answer.weight(k);
     return is_beyond;
   }
 

@@ -7,19 +7,19 @@
 namespace smallbatch {
 
 /// A position that is exactly high + low.
-struct Place {
+struct ShiftedPosition {
   Eigen::Array3d high, low;
 };
 
 /// Returns position - origin exactly: Dekker's fast two-sum, with the larger operand first.
-inline Place shifted(const Eigen::Array3d& position, const Eigen::Array3d& origin) {
-  Place place;
+inline ShiftedPosition shifted(const Eigen::Array3d& position, const Eigen::Array3d& origin) {
+  ShiftedPosition exact;
   for (int axis = 0; axis < 3; ++axis) {
     const double p = position[axis], o = -origin[axis], high = p + o;
-    place.high[axis] = high;
-    place.low[axis] = std::abs(p) >= std::abs(o) ? (p - high) + o : (o - high) + p;
+    exact.high[axis] = high;
+    exact.low[axis] = std::abs(p) >= std::abs(o) ? (p - high) + o : (o - high) + p;
   }
-  return place;
+  return exact;
 }
 
 }  // namespace smallbatch
