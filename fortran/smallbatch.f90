@@ -479,7 +479,7 @@ module smallbatch
   end interface
 
   private :: first_misfit, fits_sizes, systems_of, text_of
-  private :: place_of_float32, place_of_float64, place_of_solve_options, place_of_potential_options
+  private :: address_of_float32, address_of_float64, address_of_solve_options, address_of_potential_options
   private :: fits_float32, fits_float64
   private :: solve_many_float32, solve_many_float64, solve_one_float32, solve_one_float64, solve_there
   private :: solve_many_in_place_float32, solve_many_in_place_float64
@@ -615,24 +615,24 @@ contains
     charges%charge_count = size(charge)
     charges%position = c_loc(position)
     charges%charge = c_loc(charge)
-    charges%width = place_of_float64(width)
+    charges%width = address_of_float64(width)
     if (present(precision)) energies%precision = precision
     energies%energy = c_loc(energy)
     energies%info = c_loc(info)
-    energies%energy_per_charge = place_of_float64(energy_per_charge)
-    ierr = smallbatch_pair_energy_c(handle, charges, energies, place_of_potential_options(options), &
+    energies%energy_per_charge = address_of_float64(energy_per_charge)
+    ierr = smallbatch_pair_energy_c(handle, charges, energies, address_of_potential_options(options), &
                                     c_null_ptr, 0_c_size_t)
   end subroutine
 
   ! ---- helpers ----
 
   !> Returns a C string as a Fortran string.
-  function text_of(place) result(text)
-    type(c_ptr), intent(in) :: place
+  function text_of(address) result(text)
+    type(c_ptr), intent(in) :: address
     character(:), allocatable :: text
     character(kind=c_char), pointer :: characters(:)
     integer :: i
-    call c_f_pointer(place, characters, [4096])
+    call c_f_pointer(address, characters, [4096])
     text = ""
     do i = 1, size(characters)
       if (characters(i) == c_null_char) exit
@@ -650,18 +650,20 @@ contains
     ierr = merge(-ierr, 0_c_int, ierr <= size(each_fits))
   end function
 
-  function place_of_solve_options(options) result(place)
+  !> Returns the address of the options, or null if they are absent.
+  function address_of_solve_options(options) result(address)
     type(smallbatch_solve_options), intent(in), optional, target :: options
-    type(c_ptr) :: place
-    place = c_null_ptr
-    if (present(options)) place = c_loc(options)
+    type(c_ptr) :: address
+    address = c_null_ptr
+    if (present(options)) address = c_loc(options)
   end function
 
-  function place_of_potential_options(options) result(place)
+  !> Returns the address of the options, or null if they are absent.
+  function address_of_potential_options(options) result(address)
     type(smallbatch_potential_options), intent(in), optional, target :: options
-    type(c_ptr) :: place
-    place = c_null_ptr
-    if (present(options)) place = c_loc(options)
+    type(c_ptr) :: address
+    address = c_null_ptr
+    if (present(options)) address = c_loc(options)
   end function
 
   !> Returns whether sizes is absent or has one element for each system.
@@ -722,7 +724,7 @@ contains
     solutions = numbers
     solutions%x = x
     solutions%info = c_loc(info)
-    ierr = smallbatch_solve_c(handle, systems, solutions, place_of_solve_options(options), c_null_ptr, 0_c_size_t)
+    ierr = smallbatch_solve_c(handle, systems, solutions, address_of_solve_options(options), c_null_ptr, 0_c_size_t)
   end subroutine
 
   subroutine solve_factored_there(handle, type, factor_shape, factor, factor_info, b_shape, b, x_shape, x, info, ierr)
@@ -755,11 +757,12 @@ contains
 
   ! ---- real(c_float) ----
 
-  function place_of_float32(array) result(place)
+  !> Returns the address of an optional array, or null if it is absent.
+  function address_of_float32(array) result(address)
     real(c_float), intent(in), optional, contiguous, target :: array(:)
-    type(c_ptr) :: place
-    place = c_null_ptr
-    if (present(array)) place = c_loc(array)
+    type(c_ptr) :: address
+    address = c_null_ptr
+    if (present(array)) address = c_loc(array)
   end function
 
   !> Returns whether an optional array is absent or has `count` elements.
@@ -782,8 +785,8 @@ contains
     real(c_float), intent(out), optional, contiguous, target :: backward_error(:), rcond(:)
     integer(c_int32_t), intent(in), optional, contiguous, target :: sizes(:)
     type(smallbatch_solutions) :: numbers
-    numbers%backward_error = place_of_float32(backward_error)
-    numbers%rcond = place_of_float32(rcond)
+    numbers%backward_error = address_of_float32(backward_error)
+    numbers%rcond = address_of_float32(rcond)
     call solve_there(handle, SMALLBATCH_FLOAT32, shape(a), c_loc(a), shape(b), c_loc(b), &
                      shape(x), c_loc(x), info, ierr, &
                      [fits_float32(backward_error, size(b, 3)), fits_float32(rcond, size(b, 3))], &
@@ -801,8 +804,8 @@ contains
     real(c_float), intent(out), optional, contiguous, target :: backward_error(:), rcond(:)
     integer(c_int32_t), intent(in), optional, contiguous, target :: sizes(:)
     type(smallbatch_solutions) :: numbers
-    numbers%backward_error = place_of_float32(backward_error)
-    numbers%rcond = place_of_float32(rcond)
+    numbers%backward_error = address_of_float32(backward_error)
+    numbers%rcond = address_of_float32(rcond)
     call solve_there(handle, SMALLBATCH_FLOAT32, shape(a), c_loc(a), shape(b), c_loc(b), &
                      shape(b), c_loc(b), info, ierr, &
                      [fits_float32(backward_error, size(b, 3)), fits_float32(rcond, size(b, 3))], &
@@ -832,8 +835,8 @@ contains
     real(c_float), intent(out), optional, contiguous, target :: backward_error(:), rcond(:)
     integer(c_int32_t), intent(in), optional, contiguous, target :: sizes(:)
     type(smallbatch_solutions) :: numbers
-    numbers%backward_error = place_of_float32(backward_error)
-    numbers%rcond = place_of_float32(rcond)
+    numbers%backward_error = address_of_float32(backward_error)
+    numbers%rcond = address_of_float32(rcond)
     call solve_there(handle, SMALLBATCH_FLOAT32, shape(a), c_loc(a), [size(b, 1), 1, size(b, 2)], c_loc(b), &
                      [size(x, 1), 1, size(x, 2)], c_loc(x), info, ierr, &
                      [fits_float32(backward_error, size(b, 2)), fits_float32(rcond, size(b, 2))], &
@@ -851,8 +854,8 @@ contains
     real(c_float), intent(out), optional, contiguous, target :: backward_error(:), rcond(:)
     integer(c_int32_t), intent(in), optional, contiguous, target :: sizes(:)
     type(smallbatch_solutions) :: numbers
-    numbers%backward_error = place_of_float32(backward_error)
-    numbers%rcond = place_of_float32(rcond)
+    numbers%backward_error = address_of_float32(backward_error)
+    numbers%rcond = address_of_float32(rcond)
     call solve_there(handle, SMALLBATCH_FLOAT32, shape(a), c_loc(a), [size(b, 1), 1, size(b, 2)], c_loc(b), &
                      [size(b, 1), 1, size(b, 2)], c_loc(b), info, ierr, &
                      [fits_float32(backward_error, size(b, 2)), fits_float32(rcond, size(b, 2))], &
@@ -882,8 +885,8 @@ contains
     real(c_float), intent(out), optional, contiguous, target :: backward_error(:), rcond(:)
     integer(c_int32_t), intent(in), optional, contiguous, target :: sizes(:)
     type(smallbatch_solutions) :: numbers
-    numbers%backward_error = place_of_float32(backward_error)
-    numbers%rcond = place_of_float32(rcond)
+    numbers%backward_error = address_of_float32(backward_error)
+    numbers%rcond = address_of_float32(rcond)
     ierr = first_misfit([.true., size(a, 1) == size(a, 2), all(shape(x) == shape(a)), size(info) == size(a, 3), &
                          .true., .true., .true., fits_float32(backward_error, size(a, 3)), &
                          fits_float32(rcond, size(a, 3)), fits_sizes(sizes, size(a, 3))])
@@ -891,7 +894,7 @@ contains
     numbers%x = c_loc(x)
     numbers%info = c_loc(info)
     ierr = smallbatch_invert_c(handle, systems_of(SMALLBATCH_FLOAT32, shape(a), c_loc(a), size(a, 3), uplo, sizes), &
-                               numbers, place_of_solve_options(options), c_null_ptr, 0_c_size_t)
+                               numbers, address_of_solve_options(options), c_null_ptr, 0_c_size_t)
   end subroutine
 
   subroutine log_determinant_float32(handle, a, log_determinant, info, ierr, uplo, options, sizes)
@@ -911,7 +914,7 @@ contains
     numbers%info = c_loc(info)
     ierr = smallbatch_log_determinant_c(handle, &
                                         systems_of(SMALLBATCH_FLOAT32, shape(a), c_loc(a), size(a, 3), uplo, sizes), &
-                                        numbers, place_of_solve_options(options), c_null_ptr, 0_c_size_t)
+                                        numbers, address_of_solve_options(options), c_null_ptr, 0_c_size_t)
   end subroutine
 
   subroutine factor_float32(handle, a, factors, info, ierr, uplo)
@@ -954,7 +957,7 @@ contains
     charges%charge_count = size(charge)
     charges%position = c_loc(position)
     charges%charge = c_loc(charge)
-    charges%width = place_of_float64(width)
+    charges%width = address_of_float64(width)
     targets%kind = SMALLBATCH_AT_POINTS
     targets%point_count = size(point, 2)
     targets%point = c_loc(point)
@@ -962,7 +965,7 @@ contains
     potentials%potential = c_loc(potential)
     potentials%info = c_loc(info)
     if (present(field)) potentials%field = c_loc(field)
-    ierr = smallbatch_potential_c(handle, charges, targets, potentials, place_of_potential_options(options), &
+    ierr = smallbatch_potential_c(handle, charges, targets, potentials, address_of_potential_options(options), &
                                   c_null_ptr, 0_c_size_t)
   end subroutine
 
@@ -989,7 +992,7 @@ contains
     charges%charge_count = size(charge)
     charges%position = c_loc(position)
     charges%charge = c_loc(charge)
-    charges%width = place_of_float64(width)
+    charges%width = address_of_float64(width)
     targets%kind = SMALLBATCH_AT_LATTICE
     targets%nx = size(potential, 1)
     targets%ny = size(potential, 2)
@@ -1001,17 +1004,18 @@ contains
     potentials%potential = c_loc(potential)
     potentials%info = c_loc(info)
     if (present(field)) potentials%field = c_loc(field)
-    ierr = smallbatch_potential_c(handle, charges, targets, potentials, place_of_potential_options(options), &
+    ierr = smallbatch_potential_c(handle, charges, targets, potentials, address_of_potential_options(options), &
                                   c_null_ptr, 0_c_size_t)
   end subroutine
 
   ! ---- real(c_double) ----
 
-  function place_of_float64(array) result(place)
+  !> Returns the address of an optional array, or null if it is absent.
+  function address_of_float64(array) result(address)
     real(c_double), intent(in), optional, contiguous, target :: array(:)
-    type(c_ptr) :: place
-    place = c_null_ptr
-    if (present(array)) place = c_loc(array)
+    type(c_ptr) :: address
+    address = c_null_ptr
+    if (present(array)) address = c_loc(array)
   end function
 
   !> Returns whether an optional array is absent or has `count` elements.
@@ -1034,8 +1038,8 @@ contains
     real(c_double), intent(out), optional, contiguous, target :: backward_error(:), rcond(:)
     integer(c_int32_t), intent(in), optional, contiguous, target :: sizes(:)
     type(smallbatch_solutions) :: numbers
-    numbers%backward_error = place_of_float64(backward_error)
-    numbers%rcond = place_of_float64(rcond)
+    numbers%backward_error = address_of_float64(backward_error)
+    numbers%rcond = address_of_float64(rcond)
     call solve_there(handle, SMALLBATCH_FLOAT64, shape(a), c_loc(a), shape(b), c_loc(b), &
                      shape(x), c_loc(x), info, ierr, &
                      [fits_float64(backward_error, size(b, 3)), fits_float64(rcond, size(b, 3))], &
@@ -1053,8 +1057,8 @@ contains
     real(c_double), intent(out), optional, contiguous, target :: backward_error(:), rcond(:)
     integer(c_int32_t), intent(in), optional, contiguous, target :: sizes(:)
     type(smallbatch_solutions) :: numbers
-    numbers%backward_error = place_of_float64(backward_error)
-    numbers%rcond = place_of_float64(rcond)
+    numbers%backward_error = address_of_float64(backward_error)
+    numbers%rcond = address_of_float64(rcond)
     call solve_there(handle, SMALLBATCH_FLOAT64, shape(a), c_loc(a), shape(b), c_loc(b), &
                      shape(b), c_loc(b), info, ierr, &
                      [fits_float64(backward_error, size(b, 3)), fits_float64(rcond, size(b, 3))], &
@@ -1084,8 +1088,8 @@ contains
     real(c_double), intent(out), optional, contiguous, target :: backward_error(:), rcond(:)
     integer(c_int32_t), intent(in), optional, contiguous, target :: sizes(:)
     type(smallbatch_solutions) :: numbers
-    numbers%backward_error = place_of_float64(backward_error)
-    numbers%rcond = place_of_float64(rcond)
+    numbers%backward_error = address_of_float64(backward_error)
+    numbers%rcond = address_of_float64(rcond)
     call solve_there(handle, SMALLBATCH_FLOAT64, shape(a), c_loc(a), [size(b, 1), 1, size(b, 2)], c_loc(b), &
                      [size(x, 1), 1, size(x, 2)], c_loc(x), info, ierr, &
                      [fits_float64(backward_error, size(b, 2)), fits_float64(rcond, size(b, 2))], &
@@ -1103,8 +1107,8 @@ contains
     real(c_double), intent(out), optional, contiguous, target :: backward_error(:), rcond(:)
     integer(c_int32_t), intent(in), optional, contiguous, target :: sizes(:)
     type(smallbatch_solutions) :: numbers
-    numbers%backward_error = place_of_float64(backward_error)
-    numbers%rcond = place_of_float64(rcond)
+    numbers%backward_error = address_of_float64(backward_error)
+    numbers%rcond = address_of_float64(rcond)
     call solve_there(handle, SMALLBATCH_FLOAT64, shape(a), c_loc(a), [size(b, 1), 1, size(b, 2)], c_loc(b), &
                      [size(b, 1), 1, size(b, 2)], c_loc(b), info, ierr, &
                      [fits_float64(backward_error, size(b, 2)), fits_float64(rcond, size(b, 2))], &
@@ -1134,8 +1138,8 @@ contains
     real(c_double), intent(out), optional, contiguous, target :: backward_error(:), rcond(:)
     integer(c_int32_t), intent(in), optional, contiguous, target :: sizes(:)
     type(smallbatch_solutions) :: numbers
-    numbers%backward_error = place_of_float64(backward_error)
-    numbers%rcond = place_of_float64(rcond)
+    numbers%backward_error = address_of_float64(backward_error)
+    numbers%rcond = address_of_float64(rcond)
     ierr = first_misfit([.true., size(a, 1) == size(a, 2), all(shape(x) == shape(a)), size(info) == size(a, 3), &
                          .true., .true., .true., fits_float64(backward_error, size(a, 3)), &
                          fits_float64(rcond, size(a, 3)), fits_sizes(sizes, size(a, 3))])
@@ -1143,7 +1147,7 @@ contains
     numbers%x = c_loc(x)
     numbers%info = c_loc(info)
     ierr = smallbatch_invert_c(handle, systems_of(SMALLBATCH_FLOAT64, shape(a), c_loc(a), size(a, 3), uplo, sizes), &
-                               numbers, place_of_solve_options(options), c_null_ptr, 0_c_size_t)
+                               numbers, address_of_solve_options(options), c_null_ptr, 0_c_size_t)
   end subroutine
 
   subroutine log_determinant_float64(handle, a, log_determinant, info, ierr, uplo, options, sizes)
@@ -1163,7 +1167,7 @@ contains
     numbers%info = c_loc(info)
     ierr = smallbatch_log_determinant_c(handle, &
                                         systems_of(SMALLBATCH_FLOAT64, shape(a), c_loc(a), size(a, 3), uplo, sizes), &
-                                        numbers, place_of_solve_options(options), c_null_ptr, 0_c_size_t)
+                                        numbers, address_of_solve_options(options), c_null_ptr, 0_c_size_t)
   end subroutine
 
   subroutine factor_float64(handle, a, factors, info, ierr, uplo)
@@ -1206,7 +1210,7 @@ contains
     charges%charge_count = size(charge)
     charges%position = c_loc(position)
     charges%charge = c_loc(charge)
-    charges%width = place_of_float64(width)
+    charges%width = address_of_float64(width)
     targets%kind = SMALLBATCH_AT_POINTS
     targets%point_count = size(point, 2)
     targets%point = c_loc(point)
@@ -1214,7 +1218,7 @@ contains
     potentials%potential = c_loc(potential)
     potentials%info = c_loc(info)
     if (present(field)) potentials%field = c_loc(field)
-    ierr = smallbatch_potential_c(handle, charges, targets, potentials, place_of_potential_options(options), &
+    ierr = smallbatch_potential_c(handle, charges, targets, potentials, address_of_potential_options(options), &
                                   c_null_ptr, 0_c_size_t)
   end subroutine
 
@@ -1241,7 +1245,7 @@ contains
     charges%charge_count = size(charge)
     charges%position = c_loc(position)
     charges%charge = c_loc(charge)
-    charges%width = place_of_float64(width)
+    charges%width = address_of_float64(width)
     targets%kind = SMALLBATCH_AT_LATTICE
     targets%nx = size(potential, 1)
     targets%ny = size(potential, 2)
@@ -1253,7 +1257,7 @@ contains
     potentials%potential = c_loc(potential)
     potentials%info = c_loc(info)
     if (present(field)) potentials%field = c_loc(field)
-    ierr = smallbatch_potential_c(handle, charges, targets, potentials, place_of_potential_options(options), &
+    ierr = smallbatch_potential_c(handle, charges, targets, potentials, address_of_potential_options(options), &
                                   c_null_ptr, 0_c_size_t)
   end subroutine
 
