@@ -60,8 +60,9 @@ struct Layout {
 };
 
 /// Indices of all elements in a layout of `count` matrices of size rows x columns.
-struct Places {
-  Places(const Layout& of, std::int64_t count_, std::int64_t rows, std::int64_t columns) : layout(of), count(count_) {
+struct ElementIndices {
+  ElementIndices(const Layout& of, std::int64_t count_, std::int64_t rows, std::int64_t columns)
+      : layout(of), count(count_) {
     const bool by_rows = layout.order == SMALLBATCH_ROW_MAJOR;
     ld = layout.ld > 0 ? layout.ld : by_rows ? columns : rows;
     stride = layout.stride == SMALLBATCH_TIGHT ? ld * (by_rows ? rows : columns) : layout.stride;
@@ -77,16 +78,16 @@ struct Places {
 };
 
 /// Returns the index of element (i, j) in a packed triangle, or -1 if the triangle does not have this element.
-std::int64_t packed_place(smallbatch_storage storage, smallbatch_order order, std::int64_t n, std::int64_t i,
+std::int64_t packed_index(smallbatch_storage storage, smallbatch_order order, std::int64_t n, std::int64_t i,
                           std::int64_t j) {
-  std::int64_t place = 0;  // found by counting
+  std::int64_t index = 0;  // found by counting
   const bool lower = storage == SMALLBATCH_PACKED_LOWER, by_rows = order == SMALLBATCH_ROW_MAJOR;
   for (std::int64_t slow = 0; slow < n; ++slow)
     for (std::int64_t fast = 0; fast < n; ++fast) {
       const std::int64_t row = by_rows ? slow : fast, column = by_rows ? fast : slow;
       if (lower ? row < column : row > column) continue;
-      if (row == i && column == j) return place;
-      ++place;
+      if (row == i && column == j) return index;
+      ++index;
     }
   return -1;
 }
@@ -101,7 +102,7 @@ bool is_stored(smallbatch_storage storage, std::int64_t i, std::int64_t j) {
 
 /// Sizes, storage and layouts of systems and their solutions.
 template <class T>
-struct Problem {
+struct SystemsShape {
   std::int64_t n = 5, nrhs = 1, count = 4;
   smallbatch_storage storage = SMALLBATCH_BOTH_TRIANGLES;
   Layout of_a, of_b, of_x;
@@ -116,10 +117,10 @@ std::string name(const Layout& layout) {
          " stride " + std::to_string(layout.stride) + (layout.has_pointers ? " pointers" : "");
 }
 template <class T>
-std::string name(const Problem<T>& problem) {
-  return "n " + std::to_string(problem.n) + " nrhs " + std::to_string(problem.nrhs) + " storage " +
-         std::to_string(problem.storage) + (problem.in_place ? " in place" : "") + "; a " + name(problem.of_a) +
-         "; b " + name(problem.of_b) + "; x " + name(problem.of_x);
+std::string name(const SystemsShape<T>& shape) {
+  return "n " + std::to_string(shape.n) + " nrhs " + std::to_string(shape.nrhs) + " storage " +
+         std::to_string(shape.storage) + (shape.in_place ? " in place" : "") + "; a " + name(shape.of_a) + "; b " +
+         name(shape.of_b) + "; x " + name(shape.of_x);
 }
 
 }  // namespace
@@ -127,34 +128,34 @@ std::string name(const Problem<T>& problem) {
 class Systems : public PlaceTest {
  protected:
   template <class T>
-  static std::vector<T> laid_out(const Problem<T>& problem, const std::vector<double>& a) {
-    const std::int64_t n = problem.n, matrices = problem.one_a ? 1 : problem.count;
-    if (is_packed(problem.storage)) {
-      const std::int64_t size = n * (n + 1) / 2, stride = packed_stride(problem);
+  static std::vector<T> laid_out(const SystemsShape<T>& shape, const std::vector<double>& a) {
+    const std::int64_t n = shape.n, matrices = shape.one_a ? 1 : shape.count;
+    if (is_packed(shape.storage)) {
+      const std::int64_t size = n * (n + 1) / 2, stride = packed_stride(shape);
       std::vector<T> memory(static_cast<std::size_t>(size + (matrices - 1) * stride), T(nan));
       for (std::int64_t k = 0; k < matrices; ++k)
         for (std::int64_t i = 0; i < n; ++i)
           for (std::int64_t j = 0; j < n; ++j)
-            if (is_stored(problem.storage, i, j))
-              memory[packed_begin(problem, k) + packed_place(problem.storage, problem.of_a.order, n, i, j)] =
+            if (is_stored(shape.storage, i, j))
+              memory[packed_begin(shape, k) + packed_index(shape.storage, shape.of_a.order, n, i, j)] =
                   T(a[(k * n + i) * n + j]);
       return memory;
     }
-    const Places places(problem.of_a, matrices, n, n);
-    std::vector<T> memory(static_cast<std::size_t>(places.size), T(nan));
+    const ElementIndices indices(shape.of_a, matrices, n, n);
+    std::vector<T> memory(static_cast<std::size_t>(indices.size), T(nan));
     for (std::int64_t k = 0; k < matrices; ++k)
       for (std::int64_t i = 0; i < n; ++i)
         for (std::int64_t j = 0; j < n; ++j)
-          if (is_stored(problem.storage, i, j)) memory[places.of(k, i, j)] = T(a[(k * n + i) * n + j]);
+          if (is_stored(shape.storage, i, j)) memory[indices.of(k, i, j)] = T(a[(k * n + i) * n + j]);
     return memory;
   }
   template <class T>
-  static std::int64_t packed_stride(const Problem<T>& problem) {
-    return problem.of_a.stride == SMALLBATCH_TIGHT ? problem.n * (problem.n + 1) / 2 : problem.of_a.stride;
+  static std::int64_t packed_stride(const SystemsShape<T>& shape) {
+    return shape.of_a.stride == SMALLBATCH_TIGHT ? shape.n * (shape.n + 1) / 2 : shape.of_a.stride;
   }
   template <class T>
-  static std::int64_t packed_begin(const Problem<T>& problem, std::int64_t k) {
-    return (problem.of_a.has_pointers ? (problem.one_a ? 0 : problem.count - 1 - k) : k) * packed_stride(problem);
+  static std::int64_t packed_begin(const SystemsShape<T>& shape, std::int64_t k) {
+    return (shape.of_a.has_pointers ? (shape.one_a ? 0 : shape.count - 1 - k) : k) * packed_stride(shape);
   }
 
   template <class T>
@@ -167,61 +168,61 @@ class Systems : public PlaceTest {
 
   /// Solves directly and from factors, and compares both with the chosen solutions.
   template <class T>
-  void check_solutions(const Problem<T>& problem) {
-    SCOPED_TRACE(name(problem));
-    const std::int64_t n = problem.n, nrhs = problem.nrhs, count = problem.count;
-    const std::vector<double> a = whole_number_matrices(problem.one_a ? 1 : count, n, 1);
+  void check_solutions(const SystemsShape<T>& shape) {
+    SCOPED_TRACE(name(shape));
+    const std::int64_t n = shape.n, nrhs = shape.nrhs, count = shape.count;
+    const std::vector<double> a = whole_number_matrices(shape.one_a ? 1 : count, n, 1);
     const std::vector<double> x = whole_numbers(count * n * nrhs, 2);  // (count, n, nrhs)
-    const std::int64_t sets = problem.one_b ? 1 : count;
-    const Places b_places(problem.of_b, sets, n, nrhs), x_places(problem.of_x, count, n, nrhs);
-    std::vector<T> b(static_cast<std::size_t>(b_places.size), T(nan));
+    const std::int64_t sets = shape.one_b ? 1 : count;
+    const ElementIndices b_indices(shape.of_b, sets, n, nrhs), x_indices(shape.of_x, count, n, nrhs);
+    std::vector<T> b(static_cast<std::size_t>(b_indices.size), T(nan));
     for (std::int64_t k = 0; k < sets; ++k)
       for (std::int64_t i = 0; i < n; ++i)
         for (std::int64_t r = 0; r < nrhs; ++r) {
           double sum = 0;
           for (std::int64_t j = 0; j < n; ++j)
-            sum += a[(problem.of_matrix(k) * n + i) * n + j] * x[(k * n + j) * nrhs + r];
-          b[b_places.of(k, i, r)] = T(sum);
+            sum += a[(shape.of_matrix(k) * n + i) * n + j] * x[(k * n + j) * nrhs + r];
+          b[b_indices.of(k, i, r)] = T(sum);
         }
     for (const bool from_factors : {false, true}) {
       SCOPED_TRACE(from_factors ? "from factors" : "solve");
-      Array<T> a_array = array(laid_out(problem, a)), b_array = array(b);
-      Array<T> x_array = array(std::vector<T>(static_cast<std::size_t>(x_places.size), T(-77)));
+      Array<T> a_array = array(laid_out(shape, a)), b_array = array(b);
+      Array<T> x_array = array(std::vector<T>(static_cast<std::size_t>(x_indices.size), T(-77)));
       Array<std::int32_t> info = array(std::vector<std::int32_t>(static_cast<std::size_t>(count), -99));
       Array<T*> a_pointers = pointers<T>(a_array, count, [&](std::int64_t k) {
-        return is_packed(problem.storage)
-                   ? packed_begin(problem, problem.of_matrix(k))
-                   : Places(problem.of_a, problem.one_a ? 1 : count, n, n).begin(problem.of_matrix(k));
+        return is_packed(shape.storage)
+                   ? packed_begin(shape, shape.of_matrix(k))
+                   : ElementIndices(shape.of_a, shape.one_a ? 1 : count, n, n).begin(shape.of_matrix(k));
       });
       Array<T*> b_pointers =
-          pointers<T>(b_array, count, [&](std::int64_t k) { return b_places.begin(problem.of_rhs(k)); });
-      Array<T*> x_pointers = pointers<T>(x_array, count, [&](std::int64_t k) { return x_places.begin(k); });
+          pointers<T>(b_array, count, [&](std::int64_t k) { return b_indices.begin(shape.of_rhs(k)); });
+      Array<T*> x_pointers = pointers<T>(x_array, count, [&](std::int64_t k) { return x_indices.begin(k); });
 
       smallbatch_systems systems;
       smallbatch_systems_init(&systems, type_of<T>, memory(), n, nrhs, count);
-      systems.order = problem.of_a.order;
-      systems.storage = problem.storage;
-      if (problem.of_a.has_pointers)
+      systems.order = shape.of_a.order;
+      systems.storage = shape.storage;
+      if (shape.of_a.has_pointers)
         systems.a_array = reinterpret_cast<const void* const*>(a_pointers.there());
       else
         systems.a = a_array.there();
-      systems.lda = problem.of_a.ld;
-      systems.a_stride = problem.one_a && !problem.of_a.has_pointers ? 0 : problem.of_a.stride;
-      if (problem.of_b.has_pointers)
+      systems.lda = shape.of_a.ld;
+      systems.a_stride = shape.one_a && !shape.of_a.has_pointers ? 0 : shape.of_a.stride;
+      if (shape.of_b.has_pointers)
         systems.b_array = reinterpret_cast<const void* const*>(b_pointers.there());
       else
         systems.b = b_array.there();
-      systems.ldb = problem.of_b.ld;
-      systems.b_stride = problem.one_b && !problem.of_b.has_pointers ? 0 : problem.of_b.stride;
+      systems.ldb = shape.of_b.ld;
+      systems.b_stride = shape.one_b && !shape.of_b.has_pointers ? 0 : shape.of_b.stride;
       smallbatch_solutions solutions;
       smallbatch_solutions_init(&solutions);
-      const Array<T*>& to_pointers = problem.in_place ? b_pointers : x_pointers;
-      if (problem.of_x.has_pointers)
+      const Array<T*>& to_pointers = shape.in_place ? b_pointers : x_pointers;
+      if (shape.of_x.has_pointers)
         solutions.x_array = reinterpret_cast<void* const*>(to_pointers.there());
       else
-        solutions.x = problem.in_place ? b_array.there() : x_array.there();
-      solutions.ldx = problem.of_x.ld;
-      solutions.x_stride = problem.of_x.stride;
+        solutions.x = shape.in_place ? b_array.there() : x_array.there();
+      solutions.ldx = shape.of_x.ld;
+      solutions.x_stride = shape.of_x.stride;
       solutions.info = info.there();
 
       if (from_factors)
@@ -236,22 +237,22 @@ class Systems : public PlaceTest {
             });
       if (HasFatalFailure()) return;
       EXPECT_EQ(info.back(), std::vector<std::int32_t>(static_cast<std::size_t>(count), 0));
-      const std::vector<T> found = problem.in_place ? b_array.back() : x_array.back();
+      const std::vector<T> found = shape.in_place ? b_array.back() : x_array.back();
       std::vector<bool> is_solution(found.size());
       const double tolerance = 200 * std::numeric_limits<T>::epsilon();
       for (std::int64_t k = 0; k < count; ++k)
         for (std::int64_t i = 0; i < n; ++i)
           for (std::int64_t r = 0; r < nrhs; ++r) {
-            const std::int64_t place = (problem.in_place ? b_places : x_places).of(k, i, r);
-            is_solution[place] = true;
+            const std::int64_t index = (shape.in_place ? b_indices : x_indices).of(k, i, r);
+            is_solution[index] = true;
             // With one matrix and one set of right-hand sides, all solutions equal the first.
-            const double expected = x[(problem.of_rhs(k) * n + i) * nrhs + r];
-            ASSERT_LE(std::abs(static_cast<double>(found[place]) - expected), tolerance)
+            const double expected = x[(shape.of_rhs(k) * n + i) * nrhs + r];
+            ASSERT_LE(std::abs(static_cast<double>(found[index]) - expected), tolerance)
                 << "system " << k << " row " << i << " right-hand side " << r;
           }
-      for (std::size_t place = 0; place < found.size(); ++place)
-        ASSERT_TRUE(is_solution[place] || (problem.in_place ? std::isnan(found[place]) : found[place] == T(-77)))
-            << "gap at " << place;
+      for (std::size_t index = 0; index < found.size(); ++index)
+        ASSERT_TRUE(is_solution[index] || (shape.in_place ? std::isnan(found[index]) : found[index] == T(-77)))
+            << "gap at " << index;
     }
   }
 
@@ -292,18 +293,18 @@ class Systems : public PlaceTest {
           for (const bool has_gaps : {false, true})
             for (const bool has_pointers : {false, true})
               for (const bool in_place : {false, true}) {
-                Problem<T> problem;
-                problem.nrhs = nrhs;
-                problem.storage = storage;
-                problem.in_place = in_place;
-                problem.of_a = problem.of_b = problem.of_x = {order, 0, SMALLBATCH_TIGHT, has_pointers};
+                SystemsShape<T> shape;
+                shape.nrhs = nrhs;
+                shape.storage = storage;
+                shape.in_place = in_place;
+                shape.of_a = shape.of_b = shape.of_x = {order, 0, SMALLBATCH_TIGHT, has_pointers};
                 if (has_gaps) {
-                  problem.of_a.ld = problem.n + 2;
-                  problem.of_a.stride = problem.n * problem.of_a.ld + 5;
-                  problem.of_b.ld = problem.of_x.ld = 8;
-                  problem.of_b.stride = problem.of_x.stride = 8 * problem.n + 3;
+                  shape.of_a.ld = shape.n + 2;
+                  shape.of_a.stride = shape.n * shape.of_a.ld + 5;
+                  shape.of_b.ld = shape.of_x.ld = 8;
+                  shape.of_b.stride = shape.of_x.stride = 8 * shape.n + 3;
                 }
-                check_solutions(problem);
+                check_solutions(shape);
                 if (HasFatalFailure()) return;
               }
   }
@@ -314,13 +315,13 @@ TEST_P(Systems, AreSolvedInEveryLayoutInDoublePrecision) { check_every_layout<do
 
 TEST_P(Systems, OfTheSizesThatKernelsTreatApartAreSolved) {
   for (const std::int64_t n : {1, 8, 31, 32, 64}) {
-    Problem<double> problem;
-    problem.n = n;
-    problem.count = 3;
-    problem.nrhs = 2;
-    problem.of_a.order = problem.of_b.order = problem.of_x.order = SMALLBATCH_COLUMN_MAJOR;
-    problem.storage = SMALLBATCH_UPPER;
-    check_solutions(problem);
+    SystemsShape<double> shape;
+    shape.n = n;
+    shape.count = 3;
+    shape.nrhs = 2;
+    shape.of_a.order = shape.of_b.order = shape.of_x.order = SMALLBATCH_COLUMN_MAJOR;
+    shape.storage = SMALLBATCH_UPPER;
+    check_solutions(shape);
   }
 }
 
@@ -328,23 +329,23 @@ TEST_P(Systems, OfWhichThereIsOneNeedNoStride) {
   for (const bool in_place : {false, true})
     for (const std::int64_t of_b : {-1, 0, 5, 30})
       for (const std::int64_t of_x : {-1, 0, 5, 30}) {
-        Problem<double> problem;
-        problem.count = 1;
-        problem.in_place = in_place;
-        problem.of_a.stride = problem.of_b.stride = of_b;
-        problem.of_x.stride = of_x;
-        check_solutions(problem);
+        SystemsShape<double> shape;
+        shape.count = 1;
+        shape.in_place = in_place;
+        shape.of_a.stride = shape.of_b.stride = of_b;
+        shape.of_x.stride = of_x;
+        check_solutions(shape);
         if (HasFatalFailure()) return;
       }
 }
 
 TEST_P(Systems, MayLieSideBySide) {
   for (const bool in_place : {false, true}) {
-    Problem<double> problem;  // element i of system k lies at i * count + k
-    problem.in_place = in_place;
-    problem.of_b.ld = problem.of_x.ld = problem.count;
-    problem.of_b.stride = problem.of_x.stride = 1;
-    check_solutions(problem);
+    SystemsShape<double> shape;  // element i of system k lies at i * count + k
+    shape.in_place = in_place;
+    shape.of_b.ld = shape.of_x.ld = shape.count;
+    shape.of_b.stride = shape.of_x.stride = 1;
+    check_solutions(shape);
   }
 }
 
@@ -352,14 +353,14 @@ TEST_P(Systems, MayShareAMatrixOrRightHandSides) {
   for (const bool has_pointers : {false, true})
     for (const smallbatch_storage storage : {SMALLBATCH_BOTH_TRIANGLES, SMALLBATCH_UPPER, SMALLBATCH_PACKED_LOWER})
       for (const smallbatch_order order : {SMALLBATCH_ROW_MAJOR, SMALLBATCH_COLUMN_MAJOR}) {
-        Problem<float> problem;
-        problem.nrhs = 2;
-        problem.storage = storage;
-        problem.of_a = problem.of_b = problem.of_x = {order, 0, SMALLBATCH_TIGHT, has_pointers};
-        problem.one_a = true;
-        check_solutions(problem);
-        problem.one_b = true;
-        check_solutions(problem);
+        SystemsShape<float> shape;
+        shape.nrhs = 2;
+        shape.storage = storage;
+        shape.of_a = shape.of_b = shape.of_x = {order, 0, SMALLBATCH_TIGHT, has_pointers};
+        shape.one_a = true;
+        check_solutions(shape);
+        shape.one_b = true;
+        check_solutions(shape);
       }
 }
 
@@ -371,14 +372,14 @@ TEST_P(Systems, AreInverted) {
   for (const smallbatch_order order : {SMALLBATCH_ROW_MAJOR, SMALLBATCH_COLUMN_MAJOR})
     for (const smallbatch_storage storage : {SMALLBATCH_BOTH_TRIANGLES, SMALLBATCH_UPPER, SMALLBATCH_PACKED_UPPER})
       for (const std::int64_t ldx : {0, 9}) {
-        Problem<double> problem;
-        problem.n = n;
-        problem.count = count;
-        problem.storage = storage;
-        problem.of_a.order = order;
-        Array<double> a_array = array(laid_out(problem, a));
-        const Places places({order, ldx}, count, n, n);
-        Array<double> x = array(std::vector<double>(static_cast<std::size_t>(places.size), -77));
+        SystemsShape<double> shape;
+        shape.n = n;
+        shape.count = count;
+        shape.storage = storage;
+        shape.of_a.order = order;
+        Array<double> a_array = array(laid_out(shape, a));
+        const ElementIndices indices({order, ldx}, count, n, n);
+        Array<double> x = array(std::vector<double>(static_cast<std::size_t>(indices.size), -77));
         Array<std::int32_t> info = array(std::vector<std::int32_t>(3, -99));
         Array<double> backward_error = array(std::vector<double>(3, -99));
         smallbatch_systems systems;
@@ -408,7 +409,7 @@ TEST_P(Systems, AreInverted) {
             for (std::int64_t j = 0; j < n; ++j) {
               long double sum = 0;
               for (std::int64_t m = 0; m < n; ++m)
-                sum += static_cast<long double>(a[(k * n + i) * n + m]) * inverse[places.of(k, m, j)];
+                sum += static_cast<long double>(a[(k * n + i) * n + m]) * inverse[indices.of(k, m, j)];
               EXPECT_NEAR(static_cast<double>(sum), i == j ? 1 : 0, 1e-14) << k << " " << i << " " << j;
             }
         }
@@ -420,12 +421,12 @@ TEST_P(Systems, HaveNumbersAboutA) {
   const std::int64_t n = 7, count = 3;
   std::vector<double> a = whole_number_matrices(count, n, 5);
   a[(1 * n + 4) * n + 4] = -1;  // pivot 5 of the second system is then not positive
-  Problem<double> problem;
-  problem.n = n;
-  problem.count = count;
-  problem.storage = SMALLBATCH_PACKED_UPPER;
-  problem.of_a.order = SMALLBATCH_COLUMN_MAJOR;
-  Array<double> a_array = array(laid_out(problem, a));
+  SystemsShape<double> shape;
+  shape.n = n;
+  shape.count = count;
+  shape.storage = SMALLBATCH_PACKED_UPPER;
+  shape.of_a.order = SMALLBATCH_COLUMN_MAJOR;
+  Array<double> a_array = array(laid_out(shape, a));
   Array<std::int32_t> info = array(std::vector<std::int32_t>(3, -99));
   Array<double> rcond = array(std::vector<double>(3, -99)), smallest = array(std::vector<double>(3, -99));
   Array<double> log = array(std::vector<double>(3, -99)), factored_log = array(std::vector<double>(3, -99));
@@ -507,18 +508,18 @@ TEST_P(Systems, SizesAreOfLeadingBlocksInTheirPlaces) {
   for (const smallbatch_storage storage : {SMALLBATCH_BOTH_TRIANGLES, SMALLBATCH_LOWER, SMALLBATCH_UPPER,
                                            SMALLBATCH_PACKED_LOWER, SMALLBATCH_PACKED_UPPER})
     for (const smallbatch_order order : {SMALLBATCH_ROW_MAJOR, SMALLBATCH_COLUMN_MAJOR}) {
-      Problem<double> problem{n, nrhs, count, storage, {order}, {order}, {order}};
-      SCOPED_TRACE(name(problem));
-      const Places places(problem.of_b, count, n, nrhs);
-      std::vector<double> b(static_cast<std::size_t>(places.size), nan);
+      SystemsShape<double> shape{n, nrhs, count, storage, {order}, {order}, {order}};
+      SCOPED_TRACE(name(shape));
+      const ElementIndices indices(shape.of_b, count, n, nrhs);
+      std::vector<double> b(static_cast<std::size_t>(indices.size), nan);
       for (std::int64_t k = 0; k < count; ++k)
         for (std::int64_t i = 0; i < n && is_there(k, i); ++i)
           for (std::int64_t r = 0; r < nrhs; ++r) {
-            b[places.of(k, i, r)] = 0;
+            b[indices.of(k, i, r)] = 0;
             for (std::int64_t j = 0; is_there(k, j) && j < n; ++j)
-              b[places.of(k, i, r)] += a[(k * n + i) * n + j] * chosen[(k * n + j) * nrhs + r];
+              b[indices.of(k, i, r)] += a[(k * n + i) * n + j] * chosen[(k * n + j) * nrhs + r];
           }
-      Array<double> a_array = array(laid_out(problem, cut)), b_array = array(b);
+      Array<double> a_array = array(laid_out(shape, cut)), b_array = array(b);
       Array<double> x_array = array(std::vector<double>(b.size(), -77));
       smallbatch_systems systems;
       smallbatch_systems_init(&systems, SMALLBATCH_FLOAT64, memory(), n, nrhs, count);
@@ -543,10 +544,10 @@ TEST_P(Systems, SizesAreOfLeadingBlocksInTheirPlaces) {
         for (std::int64_t i = 0; i < n; ++i)
           for (std::int64_t r = 0; r < nrhs; ++r)
             if (sizes[k] > n) {
-              EXPECT_TRUE(std::isnan(x[places.of(k, i, r)]));
+              EXPECT_TRUE(std::isnan(x[indices.of(k, i, r)]));
             } else {
               const double expected = is_there(k, i) ? chosen[(k * n + i) * nrhs + r] : 0;
-              EXPECT_NEAR(x[places.of(k, i, r)], expected, is_there(k, i) ? 1e-11 : 0) << k << ", " << i;
+              EXPECT_NEAR(x[indices.of(k, i, r)], expected, is_there(k, i) ? 1e-11 : 0) << k << ", " << i;
             }
 
       Array<double> factor = array(std::vector<double>(count * n * n, -77));
