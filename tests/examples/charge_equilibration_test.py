@@ -75,7 +75,7 @@ def pair(distance, elements=("C", "H"), **options):
     return record("pair", [(elements[0], 0, 0, 0), (elements[1], distance, 0, 0)], [(1, 2, 1)], **options)
 
 
-def of_file():
+def molecules_of_file():
     return list(Chem.SDMolSupplier(str(MOLECULES), removeHs=False))
 
 
@@ -97,7 +97,7 @@ def bordered_solution(molecule):
 
 def test_charges_are_those_of_rdkit(equilibrate):
     charges = equilibrate(MOLECULES).charges
-    molecules = of_file()
+    molecules = molecules_of_file()
     assert len(charges) == len(molecules) > 50
     assert max(map(len, charges)) == 32
     for molecule, charge in zip(molecules, charges):
@@ -110,7 +110,7 @@ def test_charges_are_those_of_rdkit(equilibrate):
 def test_charges_solve_the_bordered_system_and_sum_to_the_molecules(equilibrate):
     charges = equilibrate(MOLECULES).charges
     totals = set()
-    for molecule, charge in zip(of_file(), charges):
+    for molecule, charge in zip(molecules_of_file(), charges):
         Chem.Kekulize(molecule, clearAromaticFlags=True)
         np.testing.assert_allclose(charge, bordered_solution(molecule), rtol=0, atol=1e-13)
         total = Chem.GetFormalCharge(molecule)
@@ -120,7 +120,7 @@ def test_charges_solve_the_bordered_system_and_sum_to_the_molecules(equilibrate)
 
 
 def test_the_order_of_the_atoms_does_not_matter(equilibrate):
-    caffeine = next(molecule for molecule in of_file() if molecule.GetProp("_Name") == "caffeine")
+    caffeine = next(molecule for molecule in molecules_of_file() if molecule.GetProp("_Name") == "caffeine")
     order = list(range(caffeine.GetNumAtoms()))[::-1]
     blocks = [Chem.MolToMolBlock(molecule) + "$$$$\n" for molecule in (caffeine, Chem.RenumberAtoms(caffeine, order))]
     forwards, backwards = equilibrate("".join(blocks)).charges
@@ -181,7 +181,7 @@ def test_maps_are_the_sums_of_their_charges(equilibrate):
         z, y, x = np.meshgrid(axes[2], axes[1], axes[0], indexing="ij")
         points = np.stack([x, y, z], axis=-1)
         largest_distance = np.linalg.norm(11 * spacing)  # of a lattice point from the origin of the lattice
-        for step, (molecule, charge) in enumerate(zip(of_file(), result.charges)):
+        for step, (molecule, charge) in enumerate(zip(molecules_of_file(), result.charges)):
             position = molecule.GetConformer().GetPositions()
             position -= (position.min(axis=0) + position.max(axis=0)) / 2
             distance = np.linalg.norm(points[..., None, :] - position, axis=-1)
@@ -196,7 +196,7 @@ def test_maps_are_the_sums_of_their_charges(equilibrate):
         assert reader.GetNumberOfSteps() == len(group["V"]) == len(result.charges)
         outermost = max(np.abs(axes[k]).max() for k in range(3))
         extent = max((m.GetConformer().GetPositions().max(axis=0) - m.GetConformer().GetPositions().min(axis=0)).max()
-                     for m in of_file())
+                     for m in molecules_of_file())
         assert outermost == pytest.approx(extent / 2 + 3)
 
 
