@@ -48,18 +48,18 @@ struct Problem {
     std::fill(info.begin(), info.end(), 0);  // Eigen's row writes no info
   }
   /// Returns the largest of the referee's ratios for a sample of the systems, divided by the referee's limit. If it is
-  /// above 1, the answers of the row are wrong. Infinity means that a status is wrong.
+  /// above 1, the answers of the row are wrong. Infinity means that a status is wrong or a ratio is NaN.
   [[nodiscard]] double error_over_bound() const {
-    double worst = 0;
+    Comparison comparison;
     constexpr std::int64_t sample = 31;
     for (std::int64_t k = 0; k < batch; k += sample) {
       const SpdJudgement judgement =
           judge_spd_solution(shape, a.data() + k * n * n, b.data() + k * n, x.data() + k * n, info[k]);
       if (!same_status(info[k], judgement, scalar_type_of<T>, n)) return std::numeric_limits<double>::infinity();
       for (const double ratio : {judgement.residual_ratio, judgement.forward_ratio})
-        if (!(ratio / spd_ratio_limit <= worst)) worst = ratio / spd_ratio_limit;
+        comparison.add(ratio / spd_ratio_limit, k);
     }
-    return worst;
+    return comparison.worst;
   }
 };
 
