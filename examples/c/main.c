@@ -44,7 +44,10 @@ static int solve(smallbatch_handle handle) {
       smallbatch_describe_solve_info(info[k], sentence, sizeof(sentence));
       printf("system %d: %s\n", k, sentence);
     }
-    for (int i = 0; i < n; ++i) error = fmax(error, fabs(x[k * n + i] - 1));
+    for (int i = 0; i < n; ++i) {
+      const double element = x[k * n + i];
+      error = isnan(element) ? INFINITY : fmax(error, fabs(element - 1)); /* fmax would ignore a NaN */
+    }
   }
   printf("backward error of the first system %.1e, largest error of x %.1e\n", backward_error[0], error);
   free(a);

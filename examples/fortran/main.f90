@@ -45,7 +45,7 @@ contains
     end do
     print '(2(a,es8.1))', "backward error of the first system", backward_error(1), ", largest error of x", &
         maxval(abs(x - 1))
-    is_right = is_right .and. ierr == SMALLBATCH_SUCCESS .and. maxval(abs(x - 1)) < 1d-9
+    is_right = is_right .and. ierr == SMALLBATCH_SUCCESS .and. all(abs(x - 1) < 1d-9)
   end subroutine
 
   ! V of Na+ at x = 0 and Cl- at x = 2.82 angstrom, at two points.
