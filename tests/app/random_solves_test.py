@@ -353,7 +353,7 @@ def residual_error(system, x, added=0):
     sums, norms = np.abs(r).sum(axis=0), np.abs(x).sum(axis=0)
     if system.wanted == "inverse":
         return sums.max() / (norm1(a) * norms.max())
-    return max((s / (norm1(a) * m) if s else L(0)) for s, m in zip(sums, norms))
+    return np.max([s / (norm1(a) * m) if s else L(0) for s, m in zip(sums, norms)])
 
 
 def rounding_of_backward_error(system, x):
@@ -368,7 +368,7 @@ def residual_limit(system):
 def forward_ratio(x, answers):
     """max over columns of ||x - x*|| rcond / (||x*|| u)."""
     error, norm = np.abs(x - answers.x).max(axis=0), np.abs(answers.x).max(axis=0)
-    return max((e * answers.rcond / (m * answers.u) if e else L(0)) for e, m in zip(error, norm))
+    return np.max([e * answers.rcond / (m * answers.u) if e else L(0) for e, m in zip(error, norm)])
 
 
 class Judge:

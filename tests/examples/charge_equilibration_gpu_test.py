@@ -46,4 +46,5 @@ def test_the_gpu_gives_what_the_cpu_gives(tmp_path):
     assert np.isnan(charges["cuda"]).sum() == 2
     assert (maps["cuda"]["info"] == maps["cpu"]["info"]).all() and maps["cpu"]["info"][0] == -1
     for name in ("V", "V_min", "V_max"):
+        assert not np.isnan(maps["cpu"][name][1:]).any()
         np.testing.assert_allclose(maps["cuda"][name], maps["cpu"][name], rtol=1e-4, atol=1e-5)

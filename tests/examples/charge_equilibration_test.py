@@ -124,7 +124,7 @@ def test_the_order_of_the_atoms_does_not_matter(equilibrate):
     order = list(range(caffeine.GetNumAtoms()))[::-1]
     blocks = [Chem.MolToMolBlock(molecule) + "$$$$\n" for molecule in (caffeine, Chem.RenumberAtoms(caffeine, order))]
     forwards, backwards = equilibrate("".join(blocks)).charges
-    np.testing.assert_allclose(forwards, backwards[::-1], rtol=0, atol=1e-14)
+    np.testing.assert_allclose(forwards, backwards[::-1], rtol=0, atol=1e-14, equal_nan=False)
 
 
 @pytest.mark.parametrize("total", [0, 1, -2])
@@ -211,7 +211,7 @@ def test_many_molecules_have_their_own_maps(equilibrate):
     for k, (distance, charge) in enumerate(zip(distances, result.charges)):
         position = np.array([[-distance / 2, 0, 0], [distance / 2, 0, 0]])
         terms = VOLT * np.array(charge) / np.linalg.norm(corners[..., None, :] - position, axis=-1)
-        np.testing.assert_allclose(v[k], terms.sum(axis=-1), rtol=0, atol=1e-6 * np.abs(terms).max())
+        np.testing.assert_allclose(v[k], terms.sum(axis=-1), rtol=0, atol=1e-6 * np.abs(terms).max(), equal_nan=False)
 
 
 def test_copies_leave_the_molecules_of_the_file_as_they_are(equilibrate):

@@ -25,7 +25,8 @@ def test_charges_and_maps_are_those_of_the_program(smallbatch, tmp_path):
     charges = [float(row["charge"]) for row in csv.DictReader((tmp_path / "charges.csv").open())]
     with (h5py.File(tmp_path / "problems.h5") as problems, h5py.File(tmp_path / "maps.h5") as maps,
           h5py.File(tmp_path / "expected.h5") as expected):
-        np.testing.assert_allclose(problems["potential/molecules/charge"], charges, rtol=0, atol=1e-14)
+        np.testing.assert_allclose(problems["potential/molecules/charge"], charges, rtol=0, atol=1e-14, equal_nan=False)
         for file in (maps, expected):
             assert file["VTKHDF/PointData/V"].shape == (52, 32, 32, 32)
-        np.testing.assert_allclose(maps["VTKHDF/PointData/V"], expected["VTKHDF/PointData/V"], rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(maps["VTKHDF/PointData/V"], expected["VTKHDF/PointData/V"], rtol=1e-5, atol=1e-5,
+                                   equal_nan=False)

@@ -118,7 +118,7 @@ def test_cells_are_the_numbers_of_the_file(one_charge, axis, right, up):
     plane = np.take(v, round((1.2 + 6) / (0.2, 0.3, 0.4)[across]), 2 - across)
     (image,) = drawn(figure, "potential")
     limit = image.get_clim()[1]
-    np.testing.assert_allclose(image.get_array(), np.clip(plane, -2 * limit, 2 * limit), rtol=1e-6)
+    np.testing.assert_allclose(image.get_array(), np.clip(plane, -2 * limit, 2 * limit), rtol=1e-6, equal_nan=False)
     assert np.mean(np.abs(plane) > limit) < 0.02
     assert figure.axes[0].get_xlabel() == f"{'xyz'[right]} (Å)" and figure.axes[0].get_ylabel() == f"{'xyz'[up]} (Å)"
 
@@ -315,7 +315,7 @@ def test_chosen_baselines_turn_over_time(fringes):
         assert np.abs((turn + 180) % 360 - 180).max() < 0.1
         with h5py.File(path) as file:
             v = file["correlation/array/visibility"][:, 7, 3 * 4 // 2 + min(i, j)]
-        np.testing.assert_allclose(drawn(figure, f"amplitude {name}")[0].get_ydata(), np.abs(v), rtol=1e-6)
+        np.testing.assert_allclose(drawn(figure, f"amplitude {name}")[0].get_ydata(), np.abs(v), rtol=1e-6, equal_nan=False)
     assert "time (s)" in texts(figure) and any("channel 7, 1401.4 MHz" in text for text in texts(figure))
 
 

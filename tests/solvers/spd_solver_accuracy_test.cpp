@@ -4,6 +4,7 @@
 // 14.4). Its residual ratio grows with the condition number. For this method the residual must keep the limit only at
 // small condition numbers. At larger ones, its backward error must say how large the residual is. The worst ratios are
 // recorded as properties of the test (--gtest_output=xml), and docs/numerics.md shows them.
+#include <gtest/gtest-spi.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include <cstdio>
 #include <string>
 
+#include "tests/larger_or_nan.hpp"
 #include "tests/solvers/spd_solver_fixture.hpp"
 
 namespace smallbatch::testing {
@@ -37,10 +39,36 @@ int largest_size(SpdFamily family) {
   return sizeof(T) == 4 ? 12 : 26;  // for a condition number of 4^n
 }
 
+/// The largest ratios of several systems. A NaN stays.
 struct WorstRatios {
   double residual = 0, forward = 0;
-  void add(double& worst, double ratio) { worst = ratio <= worst ? worst : ratio; }  // a NaN replaces `worst`
+  void add(double residual_ratio, double forward_ratio) {
+    residual = larger_or_nan(residual, residual_ratio);
+    forward = larger_or_nan(forward, forward_ratio);
+  }
 };
+
+TEST(WorstRatios, ANaNStaysAndFails) {
+  for (const std::array<double, 3>& ratios :
+       {std::array{nan_value, 1.0, 2.0}, {1.0, nan_value, 2.0}, {2.0, nan_value, 1.0}, {1.0, 2.0, nan_value}}) {
+    WorstRatios of_residuals, of_solutions;
+    for (const double ratio : ratios) {
+      of_residuals.add(ratio, 1);
+      of_solutions.add(1, ratio);
+    }
+    EXPECT_NONFATAL_FAILURE(EXPECT_LT(of_residuals.residual, spd_ratio_limit), "nan");
+    EXPECT_NONFATAL_FAILURE(EXPECT_LT(of_solutions.forward, spd_ratio_limit), "nan");
+    EXPECT_EQ(of_residuals.forward, 1);
+    EXPECT_EQ(of_solutions.residual, 1);
+  }
+}
+
+TEST(WorstRatios, AreTheLargest) {
+  WorstRatios worst;
+  for (const double ratio : {3.0, 5.0, 4.0}) worst.add(ratio, 10 - ratio);
+  EXPECT_EQ(worst.residual, 5);
+  EXPECT_EQ(worst.forward, 7);
+}
 
 /// Judges every system, and adds its ratios to `worst`. Expects that statuses and backward errors are right.
 template <class T>
@@ -56,8 +84,7 @@ void judge_block(const SpdBlock<T>& block, bool must_be_solved, WorstRatios& wor
       expect_failed(block, k, block.info[k]);
       continue;
     }
-    worst.add(worst.residual, judgement.residual_ratio);
-    worst.add(worst.forward, judgement.forward_ratio);
+    worst.add(judgement.residual_ratio, judgement.forward_ratio);
     const double expected =
         judgement.residual_ratio * unit_roundoff<T> * (block.shape.wants_inverse() ? block.shape.n : 1);
     const double slack = sizeof(T) == 4 ? 1e-6 * expected : 2 * block.shape.n * unit_roundoff<T> + 1e-6 * expected;

@@ -9,6 +9,7 @@
 #include <functional>
 #include <random>
 
+#include "tests/larger_or_nan.hpp"
 #include "tests/solvers/spd_solver_fixture.hpp"
 
 namespace smallbatch::testing {
@@ -108,7 +109,7 @@ TEST_P(SpdSolverRepair, EveryAnswerIsThatOfANearbyMatrix) {
         double largest_b = 0, largest_x = 0;
         for (std::int64_t e = 0; e < shape.rhs_size(); ++e) {
           largest_b = std::max(largest_b, std::abs(static_cast<double>(block.b[k * shape.rhs_size() + e])));
-          largest_x = std::max(largest_x, std::abs(static_cast<double>(block.x[k * shape.rhs_size() + e])));
+          largest_x = larger_or_nan(largest_x, std::abs(static_cast<double>(block.x[k * shape.rhs_size() + e])));
         }
         ASSERT_LE(largest_x, 2 * n * largest_b / (used * smallest_a));
       }

@@ -10,6 +10,7 @@
 #include "core/device_cuda.hpp"
 #include "core/grid_stride.cuh"
 #include "tests/backends.hpp"
+#include "tests/larger_or_nan.hpp"
 
 namespace smallbatch::testing {
 namespace {
@@ -63,8 +64,9 @@ struct Worst {
   long double g = 0, force = 0;
   void add(const Action<T>& found, long double of_g, long double of_force, long double m, long double allowed) {
     const long double rounding = std::numeric_limits<T>::epsilon() / 2;
-    g = std::max(g, std::abs(static_cast<long double>(found.g) - of_g) * m / allowed / rounding);
-    force = std::max(force, std::abs(static_cast<long double>(found.force) - of_force) * m * m / allowed / rounding);
+    g = larger_or_nan(g, std::abs(static_cast<long double>(found.g) - of_g) * m / allowed / rounding);
+    force =
+        larger_or_nan(force, std::abs(static_cast<long double>(found.force) - of_force) * m * m / allowed / rounding);
   }
 };
 
