@@ -128,7 +128,7 @@ V = smallbatch.potential(position, charge, offsets=offset, unit="e/angstrom", pr
 A, B = (np.concatenate([molecule[k] for molecule in molecules]) for k in (3, 4))
 mu = A + B * charge + kappa * V
 spread = [np.ptp(mu[begin:end]) for begin, end in zip(offset, offset[1:])]
-print(f"mu from {mu.min():.4f} to {mu.max():.4f}; within a molecule it differs by {max(spread):.1e} at most")
+print(f"mu from {mu.min():.4f} to {mu.max():.4f}; within a molecule it differs by {np.max(spread):.1e} at most")
 
 # %%
 # The textbook's form of the problem keeps the condition as a row of its own, with mu as another unknown. Its matrix is
@@ -137,7 +137,7 @@ print(f"mu from {mu.min():.4f} to {mu.max():.4f}; within a molecule it differs b
 difference = 0
 for q, J, (*_, A_of, _, total) in zip(charges, couplings, molecules):
     bordered = np.block([[J, -np.ones((len(q), 1))], [np.ones((1, len(q))), np.zeros((1, 1))]])
-    difference = max(difference, np.abs(np.linalg.solve(bordered, np.append(-A_of, total))[:-1] - q).max())
+    difference = np.maximum(difference, np.abs(np.linalg.solve(bordered, np.append(-A_of, total))[:-1] - q).max())
 print(f"largest difference from the bordered systems: {difference:.1e} e")
 
 # %%
