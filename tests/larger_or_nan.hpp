@@ -5,8 +5,8 @@
 
 namespace smallbatch::testing {
 
-/// Returns the larger number, or NaN if one of them is NaN. std::max() may return the other number, and then the NaN
-/// would pass the comparison with the bound.
+/// Returns the larger number, or NaN if a number is NaN. With std::max(), the result may be the other number. Then the
+/// NaN would not be compared with the bound.
 template <class Number>
 Number larger_or_nan(Number a, Number b) {
   return a >= b || std::isnan(a) ? a : b;

@@ -46,8 +46,8 @@ void note_launch(const void* kernel) {
   if (noted.insert(name).second && file != nullptr) std::ofstream(file, std::ios::app) << name << '\n';
 }
 
-/// Which launches run. Under some tools a launch takes seconds. If SMALLBATCH_KERNELS_ONCE names a folder, a launch runs
-/// only if it has a kernel that was never launched. The folder has a file for each launched kernel, so all
+/// Which launches run. Under some tools a launch takes seconds. If SMALLBATCH_KERNELS_ONCE names a folder, launches run
+/// only if they have a kernel that was never launched. The folder has a file for each launched kernel, so all
 /// processes with the same folder share this record.
 enum class Launches { all, with_new_kernels };
 const char* const kernels_taken = std::getenv("SMALLBATCH_KERNELS_ONCE");
