@@ -172,7 +172,7 @@ figure, axes = plt.subplots(3, 4, figsize=(10, 7.6), layout="constrained", share
 for axis, name in zip(axes.flat, chosen):
     k = names.index(name)
     box = {"origin": "lower", "extent": (-edge, edge, -edge, edge)}
-    image = axis.imshow(V[k, 0], cmap="RdBu_r", vmin=-3, vmax=3, **box)
+    image = axis.imshow(V[k, 0], cmap="RdBu", vmin=-3, vmax=3, **box)
     axis.contour(np.clip(V[k, 0], -4, 4), levels=[-2, -1, 1, 2], colors="black", linewidths=0.4, **box)
     x, y, z = turned[k].T
     near = np.abs(z) < 0.7
