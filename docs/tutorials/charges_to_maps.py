@@ -185,7 +185,7 @@ plt.show()
 
 # %%
 # Dots are atoms in the plane. Acetate and guanidinium are ions: their total charge decides the whole picture. Uracil,
-# adenine and guanine are bases of nucleic acids. Their hydrogen bonds join a red place of one base and a blue place of
+# adenine and guanine are bases of nucleic acids. Their hydrogen bonds join a blue place of one base and a red place of
 # another.
 
 # %%
@@ -233,8 +233,8 @@ def show(figure):
 show(smallbatch.plot.surface_map("maps.h5", problem="caffeine", problems="molecules.h5", value_range="1.5 volt"))
 
 # %%
-# Blue parts attract positive charges. They lie at the oxygen atoms, and at the nitrogen atom without a third neighbour.
-# The methyl groups are red. The next picture is a slice through the rings, in the unit kT/e.
+# Red parts attract positive charges. They lie at the oxygen atoms, and at the nitrogen atom without a third neighbour.
+# The methyl groups are blue. The next picture is a slice through the rings, in the unit kT/e.
 
 show(smallbatch.plot.slice_map("maps.h5", problem="caffeine", problems="molecules.h5", place=0, value_range="60 kT/e"))
 
