@@ -346,7 +346,7 @@ struct ProblemReader::Impl {
     }
     open_sizes(group, set);
     if (set.shape.has_sizes && set.is_upper && set.shape.storage == Storage::packed_lower) {
-      throw file.error(group + "/size", "rows of a packed upper triangle begin elsewhere for a smaller size than for n",
+      throw file.error(group + "/size", "where the rows of a packed upper triangle begin depends on the size",
                        "Store lower triangles, or dense matrices.");
     }
     warn_of_unused(group, names_of(solve_set_table.datasets));
@@ -435,11 +435,12 @@ struct ProblemReader::Impl {
     if (!set.has_shared_points) {
       set.point_offset = read_offset(file, offset, total, "points");
       if (set.point_offset.size() != set.offset.size()) {
-        throw file.error(offset,
-                         "expected shape " + shape_text({set.batch + 1}) + " for " + std::to_string(set.batch) +
-                             (set.batch == 1 ? " problem" : " problems") + ", found " +
-                             shape_text({static_cast<std::int64_t>(set.point_offset.size())}),
-                         "Store where each problem's points begin, or remove it where all have the same.");
+        throw file.error(
+            offset,
+            "expected shape " + shape_text({set.batch + 1}) + " for " + std::to_string(set.batch) +
+                (set.batch == 1 ? " problem" : " problems") + ", found " +
+                shape_text({static_cast<std::int64_t>(set.point_offset.size())}),
+            "Store where the points of each problem begin. Remove it if all problems have the same points.");
       }
       return;
     }

@@ -253,7 +253,7 @@ class PqrReader {
                 " of the five numbers from x on (one is missing, or two columns touch). Separate all fields by spaces");
     if (from_x.size() > number.size() + 1 || (from_x.size() > number.size() && !is_letter(from_x.back().front())))
       fail_atom("expected nothing but an element after the radius, found " + quoted(from_x[number.size()]) +
-                " (a column too many stands after x). Leave x y z charge radius, or begin a comment with #");
+                " (a column too many stands after x). Keep only x y z charge radius, or begin a comment with #");
     if (number[4] < 0)
       fail_atom("expected a radius that is not negative in the last field, found " + quoted(from_x[4]) +
                 " (a field may be missing, or charge and radius be swapped). Correct the line");
