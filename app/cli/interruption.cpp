@@ -30,7 +30,7 @@ namespace {
 constexpr std::array<std::pair<int, const char*>, 4> ending_signals{
     {{SIGINT, "SIGINT"}, {SIGTERM, "SIGTERM"}, {SIGHUP, "SIGHUP"}, {SIGXCPU, "SIGXCPU"}}};
 /// After a signal, the running code has the time `patience` to notice the signal. Then it has the time
-/// `patience_with_words` to report the signal. Together with the handlers, both times stay below a second.
+/// `patience_with_words` to report the signal. Together with the handlers, both times stay below one second.
 constexpr ::suseconds_t patience_microseconds = 700'000, patience_with_words_microseconds = 200'000;
 
 std::atomic<int> caught_signal = 0;  // lock-free, because a handler writes it

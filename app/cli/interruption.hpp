@@ -1,5 +1,6 @@
 // Signals that end a command: SIGINT, SIGTERM, SIGHUP and SIGXCPU. Work stops at the next block, or between two pieces
-// of a block that is being verified. After a second, a signal handler ends a process that has not stopped by then.
+// of a block that is being verified. If the process has not stopped within one second of the signal, a signal handler
+// ends it.
 #pragma once
 
 #include <string>

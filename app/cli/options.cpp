@@ -192,7 +192,8 @@ class ReportCommand final : public Command {
     optional_file("--problems", report_.problems, "Problem file; its atoms are drawn on the maps");
     second_look([this] { check_hdf5_input(report_.problems); });
     without_default("--problem", report_.shown,
-                    "Name or index of a problem to draw, also several times (default: the one with the largest error)")
+                    "Name or index of a problem to draw; may be given several times (default: the one with the largest "
+                    "error)")
         ->allow_extra_args(false);
     without_default("--range", report_.range, "Ends of the colours of maps, and their unit, as '5 kT/e'");
     heading("Output");

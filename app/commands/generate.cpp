@@ -170,8 +170,8 @@ std::string generate(const GenerateSignalOptions& options, const std::string& co
   model.first_frequency = options.first_frequency;
   model.channel_width = options.channel_width;
   model.seed = options.seed;
-  // The scale makes the root mean square of integer parts about a quarter of the largest value, so few parts are
-  // clipped.
+  // Real and imaginary parts may be stored as integers. The scale then makes their root mean square about a quarter of
+  // the largest integer, so few parts are clipped.
   const double power = options.noise * options.noise + static_cast<double>(options.delays.size());
   if (set.type != SampleType::complex_float32 && power > 0)
     model.scale = (set.type == SampleType::complex_int8 ? 25 : 2) / std::sqrt(power / 2);

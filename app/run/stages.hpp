@@ -1,8 +1,8 @@
 // The stages of a run: read, compute, verify, write. All stages work at the same time, on different blocks. Each stage
-// takes the blocks of a set in order, and has its own threads for the whole run. The read stage has two threads.
-// While the helper threads of one thread wait for each other, the other thread reads. The compute stage has one thread
-// on the CPU, or two for each GPU. The verify stage and the write stage have one thread each. A set with a single block
-// uses no thread of a stage.
+// takes the blocks of a set in order, and has its own threads for the whole run. The read stage has two threads. While
+// the helper threads of one thread wait for each other, the other thread reads. The compute stage has one thread on the
+// CPU, or two for each GPU. These threads are called computers below. The verify stage and the write stage have one
+// thread each. A set with a single block uses no thread of a stage.
 #pragma once
 
 #include <algorithm>
@@ -86,7 +86,8 @@ class StageProgress {
   /// Returns the next block of a stage. Waits until the stage before has finished it, or, for the first stage, until
   /// its place in memory is free. Returns nothing if there are no more blocks, or if some stage has failed.
   std::optional<std::int64_t> next(std::size_t stage);
-  /// Gives the block of a lost computer to another computer. Returns false if no other computer is left.
+  /// Gives the block of a computer that has lost its GPU to another computer. Returns false if no other computer is
+  /// left.
   bool hand_back(std::int64_t block);
   /// Returns the block's place in memory.
   [[nodiscard]] std::size_t place(std::int64_t block) const { return static_cast<std::size_t>(block) % places_.size(); }
@@ -107,7 +108,7 @@ class StageProgress {
   std::condition_variable changed_;
   std::vector<Place> places_;
   std::array<std::int64_t, stage_count> next_{}, done_{};
-  std::vector<std::int64_t> handed_back_;  ///< blocks that another computer must take
+  std::vector<std::int64_t> handed_back_;  ///< blocks of lost computers, for the other computers to compute
   std::size_t computers_;
   std::array<double, stage_count> seconds_{};
   std::exception_ptr failure_;
