@@ -1,4 +1,4 @@
-// Correlations on the host.
+// A ladder (bench/ladder.hpp) of correlations on the host.
 #pragma once
 
 #include <complex>

@@ -1,4 +1,4 @@
-// Ladders of correlations with 1024 samples per channel.
+// Ladders (bench/ladder.hpp) of correlations with 1024 samples per channel.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@
 
 namespace smallbatch {
 
-/// Ladder for float32, from one visibility per thread to production.
+/// Ladder for float32, from one visibility per thread to the production code.
 Ladder correlation_ladder(std::int64_t inputs, std::int64_t channels);
 
-/// Ladder of the vendor's library and production alone.
+/// Ladder of two steps: the vendor's library and the production code.
 Ladder correlation_comparison(SampleType type, std::int64_t inputs, std::int64_t channels);
 
 }  // namespace smallbatch

@@ -1,6 +1,7 @@
-// A ladder is one operation on one problem, in steps from naive to production. Row 0 is another library that a user
-// could call instead; the last row is the production launch. The benchmark, the tests and bench/RESULTS.md use the
-// same ladders. A new step is therefore tested and reported as soon as a ladder lists it.
+// A ladder is a table of variants of one operation on one problem, from a naive one to production. The variants are
+// called steps. Production is the code that runs when a user calls smallbatch. Row 0 is another library that a user
+// could call instead; the last row is the production launch. The benchmark, the tests and bench/RESULTS.md use the same
+// ladders. A new step is therefore tested and reported as soon as a ladder lists it.
 #pragma once
 
 #include <cuda_runtime_api.h>

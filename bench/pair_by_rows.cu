@@ -84,7 +84,8 @@ __global__ void __launch_bounds__(threads)
 
 constexpr int columns_per_block = 1024;
 
-/// Computes every `Period`-th root in software. With Period 0, software computes no root.
+/// Computes every `Period`-th root by software_rsqrt(), and all others by the special-function unit. With Period 0,
+/// this unit computes every root.
 template <int Rows, int Period>
 __global__ void __launch_bounds__(threads)
     rows_per_thread(const float4* a, int rows, const float4* b, int columns, double* partial, double* energy) {

@@ -1,6 +1,6 @@
-// U = sum_i sum_j q_i q_j / |a_i - b_j|. The tensor cores compute squared distances in double precision, as in
-// production (physics/charges/cuda/pair_tiles.cuh). Unlike in production, no pair may be nearer than 2^-11 angstrom or
-// farther than 2^11 angstrom.
+// U = sum_i sum_j q_i q_j / |a_i - b_j|. The tensor cores compute squared distances in double precision, as in the
+// production kernel (physics/charges/cuda/pair_tiles.cuh). No pair may be nearer than 2^-11 angstrom or farther than
+// 2^11 angstrom; the production kernel has no such limits.
 //
 // A warp has 64 rows in four tiles. Each lane has 16 pairs for every 8 columns. A block of 128 threads has 256 rows and
 // 4096 columns.
@@ -17,8 +17,8 @@ namespace {
 constexpr int columns_per_block = 4096;
 constexpr double scale = 0x1p12;  // for coordinates: a distance of 2^-11 angstrom becomes 2
 
-/// In `TilesWithSoftware` of a warp's four tiles, a lane computes every fourth root in software. All other roots are
-/// computed by the special-function unit.
+/// In `TilesWithSoftware` of a warp's four tiles, a lane computes every fourth root by software_rsqrt(). The
+/// special-function unit computes all other roots.
 template <int TilesWithSoftware>
 __global__ void __launch_bounds__(pair_threads, 4)
     tensor_cores(const float4* rows, int row_count, const float4* columns, int column_count, double* partial) {

@@ -1,4 +1,4 @@
-// The ladder of sums over pairs in single precision, from the host to production.
+// The ladder (bench/ladder.hpp) of sums over pairs in single precision, from the host to the production code.
 #pragma once
 
 #include <cstdint>

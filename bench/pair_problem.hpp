@@ -43,7 +43,7 @@ class DevicePairProblem : public PairProblem {
   double* energy = nullptr;                 ///< result of every step
   std::int32_t* info = nullptr;
   double* partial = nullptr;  ///< memory for partial_sums intermediate sums of the steps
-  void* workspace = nullptr;  ///< workspace of production
+  void* workspace = nullptr;  ///< workspace of the production launch
   static constexpr std::int64_t partial_sums = 1 << 20;
 
   void poison(cudaStream_t stream) const;

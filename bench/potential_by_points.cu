@@ -15,7 +15,7 @@ constexpr int lanes = 32, rows = 4, threads = lanes * rows;
 constexpr int charges_in_constant_memory = 4096;  // 64 KiB, the whole constant memory
 constexpr int charges_in_shared_memory = 256;
 
-/// How the points of a row are distributed: each thread has neighbouring points, or points that are a warp apart.
+/// How the points of a row are distributed. Each thread has neighbouring points, or every 32nd point of a run.
 enum class Deal { neighbours, warp_apart };
 
 __constant__ float4 constant_charges[charges_in_constant_memory];

@@ -1,7 +1,7 @@
 // V(p) = sum_i sign(q_i) / sqrt(|p - r_i|^2 / q_i^2). These are the tiles of potential_by_tiles.cu, with coordinates in
 // units of the charge's magnitude. A root is then a term without its sign, and no root is multiplied by q. Roots of the
-// special-function unit get the sign when they are added. Roots in software get it from their seed. The points of a
-// block lie in one plane, so they share dz^2/q^2.
+// special-function unit get the sign when they are added. Roots of software_rsqrt() get it from their seed. The points
+// of a block lie in one plane, so they share dz^2/q^2.
 //
 // A block (32, 4) has 4 Y rows of one plane, with 32 X points of each. Charges are scaled on their way to shared
 // memory. Each point has one sum in single precision.

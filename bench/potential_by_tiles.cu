@@ -3,8 +3,8 @@
 // two multiply-adds and a reciprocal root. The special-function unit is the limit: it computes 16 roots per clock and
 // multiprocessor. Later steps move a part of the roots to the arithmetic pipes.
 //
-// A block (32, 4) has 4 Y rows of one plane, with 32 X points of each. The points of a thread lie a warp apart in x.
-// Charges pass through shared memory.
+// A block (32, 4) has 4 Y rows of one plane, with 32 X points of each. Neighbouring points of a thread are 32 points
+// apart in x. Charges pass through shared memory.
 #include <cstdint>
 
 #include "bench/potential_steps.hpp"
@@ -39,7 +39,7 @@ struct HardwareRoot {
   }
 };
 
-/// Computes every `Period`-th root in software.
+/// Computes every `Period`-th root by software_rsqrt(), and all others by the special-function unit.
 template <int Period, int Degree>
 struct MixedRoot {
   static __device__ __forceinline__ void add(float q, float r2, int turn, float& sum) {
@@ -55,8 +55,9 @@ struct Tile {
   float x[X], y[Y], z;
 };
 
-/// Adds the terms of `Count` charges, `Unroll` at a time. With Rotate, the points with roots in software change from
-/// charge to charge.
+/// Adds the terms of `Count` charges, `Unroll` at a time. MixedRoot computes the roots of some points by
+/// software_rsqrt(). Without Rotate, these are the same points for every charge. With Rotate, they change from charge
+/// to charge.
 template <int Count, int Unroll, bool Rotate, class Root, int X, int Y>
 __device__ __forceinline__ void add_charges(const float4* charges, const Tile<X, Y>& tile, float (&sum)[Y][X]) {
   static_assert(Count % Unroll == 0);

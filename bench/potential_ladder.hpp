@@ -1,4 +1,4 @@
-// The ladders of potentials on lattices in single precision, from the host to production.
+// The ladders (bench/ladder.hpp) of potentials on lattices in single precision, from the host to the production code.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,8 @@
 
 namespace smallbatch {
 
-/// Ladder of all steps from the host to production. Random charges lie in a cubic lattice with `edge` points per axis.
+/// Ladder of all steps from the host to the production code. Random charges lie in a cubic lattice with `edge` points
+/// per axis.
 Ladder potential_ladder(std::int64_t edge, std::int64_t charges);
 
 /// Ladder of the production calls for the potential alone, and for potential and field.

@@ -1,4 +1,4 @@
-// The production call, as the last step of the ladders of potentials.
+// The production call, which is the last step of the ladders (bench/ladder.hpp) of potentials.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// The ladders of reductions: the sum of an array in single precision.
+// The ladders (bench/ladder.hpp) of reductions: the sum of an array in single precision.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,10 @@
 
 namespace smallbatch {
 
-/// Ladder of all steps from naive to production.
+/// Ladder of all steps, from a naive one to the production code.
 Ladder reduce_ladder(std::int64_t count);
 
-/// Ladder of the vendor's library and production alone.
+/// Ladder of two steps: the vendor's library and the production code.
 Ladder reduce_comparison(std::int64_t count);
 
 }  // namespace smallbatch

@@ -141,7 +141,7 @@ bool print_table() {
   return all_right;
 }
 
-/// Returns a table cell with 10^6 systems/s of production on one thread.
+/// Returns a table cell: the rate of the production code on one thread, in 10^6 systems/s.
 template <class T>
 std::string rate_cell(const SpdShape& shape, bool with_backward_error) {
   constexpr std::int64_t numbers = std::int64_t{1} << 23, samples = 50;
@@ -168,8 +168,8 @@ std::string rate_cell(const SpdShape& shape, bool with_backward_error) {
 
 bool print_sizes() {
   std::printf(
-      "\n## solve on the host, by size, dense, one thread\n\n10^6 systems/s of the cpu backend, %s, on 2^23 numbers of "
-      "A.\n\n",
+      "\n## solve on the host, by size, dense, one thread\n\n10^6 systems/s of the cpu backend, %s, on 2^23 "
+      "elements of A.\n\n",
       usable_ldlt_kernels().front().name);
   std::string head = "| n |", rule = "|---|";
   for (const char* const type : {"float32", "float64"})

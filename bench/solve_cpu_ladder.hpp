@@ -1,5 +1,5 @@
-// The host's ladder of solves: a library that a user could call instead, then the cpu backend by instruction set,
-// method and number of threads. All rows solve one set of systems in host memory.
+// The host's ladder (bench/ladder.hpp) of solves. Row 0 is a library that a user could call instead. The other rows are
+// the cpu backend by instruction set, method and number of threads. All rows solve one set of systems in host memory.
 #pragma once
 
 #include <cstdint>

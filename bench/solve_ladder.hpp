@@ -1,4 +1,4 @@
-// The ladders of the solvers, from the vendor's libraries to the production kernels.
+// The ladders (bench/ladder.hpp) of the solvers, from the vendor's libraries to the production kernels.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,11 @@
 
 namespace smallbatch {
 
-/// Ladder of all steps from naive to production: n = 32, one right-hand side, dense.
+/// Ladder of all steps from a naive one to the production code: n = 32, one right-hand side, dense.
 template <class T>
 Ladder solve_ladder(std::int64_t batch);
 
-/// Ladder of the vendor's routines and the production methods alone, for any shape.
+/// Ladder of only the vendor's routines and the production methods, for any shape.
 template <class T>
 Ladder solve_comparison(const SpdShape& shape, std::int64_t batch);
 

@@ -1,5 +1,6 @@
-// The steps between naive and production for n = 32 and one right-hand side. They do Gauss-Jordan without pivoting,
-// without inspection of the input, and without a status. Matrices are dense, with both triangles filled.
+// The steps of the ladder (bench/ladder.hpp) between the naive one and the production code, for n = 32 and one
+// right-hand side. They do Gauss-Jordan without pivoting, without inspection of the input, and without a status.
+// Matrices are dense, with both triangles filled.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -13,7 +13,7 @@
 
 namespace smallbatch {
 
-/// Numbers that production stores in addition to info and x (or info and the determinant).
+/// Numbers that the production code stores in addition to info and x (or info and the determinant).
 enum class Stored { nothing_more, backward_error, everything };
 
 template <class T>
@@ -32,7 +32,7 @@ class Systems {
   T* x = nullptr;
   std::int32_t* info = nullptr;
   SpdSolution<T> everything;       ///< x, info, and all numbers about A that the shape permits
-  std::byte* workspace = nullptr;  ///< as many bytes as any method of production needs
+  std::byte* workspace = nullptr;  ///< as many bytes as the most demanding production method needs
 
   [[nodiscard]] SpdBatch<T> batch() const { return {shape, count, a, b, tight, tight, sizes}; }
   /// Returns the number of elements of A in all systems, within their sizes.
@@ -48,7 +48,7 @@ class Systems {
 
  private:
   Systems(const SpdShape& shape, std::int64_t count, int smallest);
-  /// Stores `stored` numbers per system in `memory`. The first distinct_ systems come from `systems`; all others are
+  /// Stores `stored` elements per system in `memory`. The first distinct_ systems come from `systems`; all others are
   /// copies of these.
   template <class V>
   V* upload(DeviceMemory& memory, const std::vector<V>& systems, std::int64_t stored) const;

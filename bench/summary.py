@@ -46,8 +46,9 @@ FIGURES = [
      {"Tensor-Core Correlator": 446, CUBLAS: "cublas_gemm_int8"}),
 ]
 WHOLE = "Whole runs"
-FROM_FILE = "the same, auto, none: whole process"  # the row that also has the time of h5py and PyTorch
-ON_GPU, VERIFIED, ON_CPU = "the same, whole process", "the same, verified by default", "the same, cpu, none"
+FROM_FILE = "the same, `--device auto --verify none`: whole process"  # also has the time of h5py and PyTorch
+ON_GPU, VERIFIED = "the same, whole process", "the same, verified by default"
+ON_CPU = "the same, `--device cpu --verify none`"
 PYTHON = "From Python on two cores"
 
 

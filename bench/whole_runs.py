@@ -115,25 +115,25 @@ def dense(bench):
     seconds = told["seconds"]
     bench.dense_rate = SYSTEMS / (seconds["total"] - seconds["start"])
     after_start = told["problem_bytes"] / (seconds["total"] - seconds["start"])
-    row("2^20 dense 32x32 float32, cuda, none: bytes / (time - start of the GPU)",
+    row("2^20 dense 32x32 float32, `--device cuda --verify none`: bytes / (time after the start of the GPU)",
         f"{after_start / 1e9:.1f} GB/s; start {seconds['start']:.2f} s of {seconds['total']:.2f} s",
         f"with all threads: reading {read / 1e9:.1f} GB/s, reading and copying to the GPU {to_device / 1e9:.1f} GB/s",
         f"{after_start / to_device:.2f}")
     row("the same, whole process", f"{none:.2f} s", f"its end takes {none - seconds['total']:.2f} s after the report")
     _, default, _ = bench.run("--device", "cuda")
-    row("the same, verified by default", f"{default:.2f} s", f"none: {none:.2f} s", f"{default / none:.2f}")
+    row("the same, verified by default", f"{default:.2f} s", f"`--verify none`: {none:.2f} s", f"{default / none:.2f}")
     told, on_cpu, _ = bench.run("--device", "cpu", "--verify", "none")
     rate, solver = SYSTEMS / told["seconds"]["total"], SYSTEMS / told["seconds"]["compute"]
     reader = read * SYSTEMS / told["problem_bytes"]
     both = 1 / (1 / solver + 1 / reader)
-    row("the same, cpu, none", f"{on_cpu:.2f} s, {rate / 1e6:.2f} million systems/s",
+    row("the same, `--device cpu --verify none`", f"{on_cpu:.2f} s, {rate / 1e6:.2f} million systems/s",
         f"solving alone {solver / 1e6:.2f}, reading alone {reader / 1e6:.1f}, one after the other on the same cores "
         f"{both / 1e6:.2f}", f"{rate / min(solver, reader):.2f} of the slower, {rate / both:.2f} of both")
     if bench.torch:
         _, ours, _ = bench.run("--verify", "none")
         _, theirs, _ = bench.run(command=[sys.executable, "-c", USERS_SCRIPT, bench.problems, bench.results])
-        row("the same, auto, none: whole process", f"{ours:.2f} s", f"h5py and PyTorch on the GPU {theirs:.2f} s",
-            f"{theirs / ours:.1f}")
+        row("the same, `--device auto --verify none`: whole process", f"{ours:.2f} s",
+            f"h5py and PyTorch on the GPU {theirs:.2f} s", f"{theirs / ours:.1f}")
 
 
 def referee(bench):
@@ -144,7 +144,8 @@ def referee(bench):
         rate = batch / (seconds["total"] - seconds["start"]) / bench.cores
         bench.generate("spd", "--batch", batch // 16, "--n", 32, "--type", name)
         alone, _, _ = bench.run("--device", "cuda", "--verify", "all", "--threads", 1)
-        row(f"{batch} dense 32x32 {name}, cuda, all, after the start", f"{rate / 1e3:.0f} thousand systems/s and core",
+        row(f"{batch} dense 32x32 {name}, `--device cuda --verify all`, after the start",
+            f"{rate / 1e3:.0f} thousand systems/s and core",
             f"the referee on {bench.cores} cores {batch / seconds['verify'] / bench.cores / 1e3:.0f}, on one "
             f"{batch / 16 / alone['seconds']['verify'] / 1e3:.0f}")
     bench.generate("charges", "--batch", 1, "--charges", 8279, "--shape", "65,65,65")
@@ -160,7 +161,7 @@ def packed(bench):
     bench.generate("spd", "--batch", SYSTEMS, "--n", 32, "--storage", "packed")
     told, seconds_of_process, _ = bench.run("--device", "cuda", "--verify", "none")
     rate = SYSTEMS / (told["seconds"]["total"] - told["seconds"]["start"])
-    row("2^20 packed, cuda, none: systems/s after the start", f"{rate / 1e6:.1f} million",
+    row("2^20 packed, `--device cuda --verify none`: systems/s after the start", f"{rate / 1e6:.1f} million",
         f"dense {bench.dense_rate / 1e6:.1f} million; whole process {seconds_of_process:.2f} s",
         f"{rate / bench.dense_rate:.2f}" if bench.dense_rate else "")
 
@@ -169,18 +170,18 @@ def compressed(bench):
     bench.generate("spd", "--batch", SYSTEMS // 8, "--n", 32)
     by_hdf5 = compress(bench.problems)
     told, seconds_of_process, _ = bench.run("--device", "cuda", "--verify", "none")
-    row("2^17 shuffled and deflated, cuda, none: reading", f"{told['seconds']['read']:.3f} s",
+    row("2^17 shuffled and deflated, `--device cuda --verify none`: reading", f"{told['seconds']['read']:.3f} s",
         f"H5Dread {by_hdf5:.3f} s; whole process {seconds_of_process:.2f} s", f"{by_hdf5 / told['seconds']['read']:.1f}")
 
 
 def lattices(bench):
     bench.generate("charges", "--batch", 10000, "--charges", 200, "--shape", "32,32,32")
     told, seconds_of_process, _ = bench.run("--device", "cuda", "--verify", "none")
-    row("10,000 lattices 32^3, 200 charges, cuda, none", f"{seconds_of_process:.2f} s",
+    row("10,000 lattices 32^3, 200 charges, `--device cuda --verify none`", f"{seconds_of_process:.2f} s",
         f"writing {told['result_bytes'] / 1e9:.2f} GB takes {told['seconds']['write']:.2f} s of it, "
         f"{told['result_bytes'] / told['seconds']['write'] / 1e9:.1f} GB/s; start {told['seconds']['start']:.2f} s")
     _, seconds_of_process, _ = bench.run("--device", "cuda", "--verify", "sample=10000")
-    row("the same, sample=10000", f"{seconds_of_process:.2f} s", "")
+    row("the same, `--verify sample=10000`", f"{seconds_of_process:.2f} s", "")
 
 
 def auto(bench):
@@ -206,7 +207,7 @@ def gpus(bench):
         bench.generate(*words)
         told = {device: bench.run("--device", device, "--verify", "none")[0] for device in ("cuda", "cuda:all")}
         one, all_of_them = (told[device]["seconds"]["total"] - told[device]["seconds"]["start"] for device in told)
-        row(f"{what}, {count} GPUs, none: time after the start",
+        row(f"{what}, {count} GPUs, `--verify none`: time after the start",
             f"{all_of_them:.3f} s, bound by {told['cuda:all']['bound_by']}", f"one GPU {one:.3f} s",
             f"{one / all_of_them:.2f}")
 
