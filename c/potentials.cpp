@@ -211,7 +211,8 @@ void run_on_host(Context& context, const PairEnergyCall& call) {
   context.pair_energy().evaluate(batches.charges, call.options, call.result);
 }
 
-/// Runs a checked call. If `wanted_bytes` is not null, stores the bytes of workspace there and computes nothing.
+/// Runs a call after its arguments have been checked. If `wanted_bytes` is not null, stores the bytes of workspace
+/// there and computes nothing.
 template <class Call>
 void run(Context& context, const Call& call, bool on_device, void* workspace, std::size_t bytes,
          std::size_t* wanted_bytes) {

@@ -1,4 +1,5 @@
-// Checked calls about charges and signals, as physics/ describes them. Host and device use the same structs.
+// The arguments of calls about charges and signals, after c/ has checked them. Their members are structs of physics/.
+// Calls with host arrays and with device arrays use the same structs.
 #pragma once
 
 #include <cstdint>

@@ -148,9 +148,9 @@ typedef enum smallbatch_storage {
   SMALLBATCH_BOTH_TRIANGLES = 0, /**< all; the triangles are compared, and an asymmetric matrix is refused */
   SMALLBATCH_LOWER = 1,          /**< the lower triangle of a full matrix; the other elements are never read */
   SMALLBATCH_UPPER = 2,          /**< the upper triangle of a full matrix; the other elements are never read */
-  SMALLBATCH_PACKED_LOWER = 3,   /**< n(n+1)/2 numbers: a00, a10, a11, a20, ... by rows (SMALLBATCH_ROW_MAJOR),
+  SMALLBATCH_PACKED_LOWER = 3,   /**< n(n+1)/2 elements: a00, a10, a11, a20, ... by rows (SMALLBATCH_ROW_MAJOR),
                                       a00, a10, a20, ..., a11, ... by columns (LAPACK's uplo = 'L') */
-  SMALLBATCH_PACKED_UPPER = 4    /**< n(n+1)/2 numbers: a00, a01, a02, ..., a11, ... by rows,
+  SMALLBATCH_PACKED_UPPER = 4    /**< n(n+1)/2 elements: a00, a01, a02, ..., a11, ... by rows,
                                       a00, a01, a11, a02, ... by columns (LAPACK's uplo = 'U') */
 } smallbatch_storage;
 
@@ -165,9 +165,9 @@ enum {
 
 /** Systems A x = b with A symmetric positive definite, (n, n), and b (n, nrhs). There are `count` of them.
  *
- *  Matrix k starts at a + k * a_stride numbers, or at a_array[k]. The right-hand sides of system k start at b + k *
- *  b_stride numbers, or at b_array[k]. A stride of 0 means one matrix, or one set of right-hand sides, for all systems.
- *  Initialise the struct with smallbatch_systems_init. */
+ *  Matrix k starts a_stride * k elements after a, or at a_array[k]. The right-hand sides of system k start
+ *  b_stride * k elements after b, or at b_array[k]. A stride of 0 means one matrix, or one set of right-hand sides, for
+ *  all systems. Initialise the struct with smallbatch_systems_init. */
 typedef struct smallbatch_systems {
   smallbatch_type type;       /**< of a, b and x, and of the results that are void* below */
   smallbatch_memory memory;   /**< where all arrays of the call lie, results included */
@@ -180,12 +180,12 @@ typedef struct smallbatch_systems {
   const void* a;              /**< the first matrix */
   const void* const* a_array; /**< alternatively (count), a pointer to each matrix, in `memory`; `a` is then NULL */
   int64_t lda;                /**< leading dimension of a, at least n; 0: n. Ignored for packed storage */
-  int64_t a_stride;           /**< numbers from one matrix to the next, or SMALLBATCH_TIGHT; 0: one for all systems */
+  int64_t a_stride;           /**< elements from one matrix to the next, or SMALLBATCH_TIGHT; 0: one for all systems */
 
   const void* b;              /**< right-hand sides of the first system */
   const void* const* b_array; /**< alternatively (count), a pointer to each system's b; `b` is then NULL */
-  int64_t ldb;                /**< leading dimension of b: at least nrhs by rows, n by columns; 0: exactly that */
-  int64_t b_stride;           /**< numbers from one system to the next, or SMALLBATCH_TIGHT; 0: one b for all systems */
+  int64_t ldb;      /**< leading dimension of b. By rows: at least nrhs. By columns: at least n. 0: the minimum */
+  int64_t b_stride; /**< elements from one system to the next, or SMALLBATCH_TIGHT; 0: one b for all systems */
 
   const int32_t* sizes; /**< (count), each from 0 to n; NULL: all are n. System k has only the first sizes[k] rows
                              and columns of A, and the first sizes[k] rows of b. The layout stays that of n rows.
@@ -193,7 +193,7 @@ typedef struct smallbatch_systems {
                              are set to 0. Must be NULL in smallbatch_factor and smallbatch_solve_factored */
 } smallbatch_systems;
 
-/** Sets every member: by rows, both triangles, tight, and no arrays yet. */
+/** Sets every member: SMALLBATCH_ROW_MAJOR, SMALLBATCH_BOTH_TRIANGLES, strides SMALLBATCH_TIGHT, no arrays yet. */
 void smallbatch_systems_init(smallbatch_systems* systems, smallbatch_type type, smallbatch_memory memory, int64_t n,
                              int64_t nrhs, int64_t count);
 
@@ -217,9 +217,9 @@ typedef struct smallbatch_solutions {
                              overlap b or a; not every overlap is detected */
   void* const* x_array; /**< alternatively (count), a pointer to each system's x; `x` is then NULL. May be
                              b_array */
-  int64_t ldx;          /**< leading dimension of x: at least nrhs (inverse: n) by rows, n by columns; 0: exactly
-                             that */
-  int64_t x_stride;     /**< from one system to the next, in numbers, or SMALLBATCH_TIGHT. Never 0 for several
+  int64_t ldx;          /**< leading dimension of x. By rows: at least nrhs (inverse: n). By columns: at least n.
+                             0: the minimum */
+  int64_t x_stride;     /**< from one system to the next, in elements, or SMALLBATCH_TIGHT. Never 0 for several
                              systems */
 
   int32_t* info;           /**< (count), always wanted */
@@ -233,7 +233,7 @@ typedef struct smallbatch_solutions {
                                 NULL: not wanted */
 } smallbatch_solutions;
 
-/** Sets every member: tight, and no results wanted yet. */
+/** Sets every member: the stride is SMALLBATCH_TIGHT, and no results are wanted yet. */
 void smallbatch_solutions_init(smallbatch_solutions* solutions);
 
 /** Method of solution. */
@@ -289,7 +289,7 @@ smallbatch_status smallbatch_log_determinant_workspace(smallbatch_handle handle,
 typedef struct smallbatch_factors {
   void* factor;            /**< (count, n(n+1)/2) of the systems' type, by rows: d_0, l_10, d_1, l_20, l_21, d_2, ...
                                 The diagonal of L is not stored, because it is 1 */
-  int64_t stride;          /**< from one factor to the next, in numbers, or SMALLBATCH_TIGHT. smallbatch_solve_factored
+  int64_t stride;          /**< from one factor to the next, in elements, or SMALLBATCH_TIGHT. smallbatch_solve_factored
                                 also takes 0: one factor for all systems */
   int32_t* info;           /**< (count, or 1 if the stride is 0): status of each A as in smallbatch_solutions; -4 and -5
                                 if a factor leaves the range of the type. In smallbatch_solve_factored, the solutions'
@@ -298,7 +298,7 @@ typedef struct smallbatch_factors {
   double* log_determinant; /**< (count): ln det A, from smallbatch_factor; NULL: not wanted */
 } smallbatch_factors;
 
-/** Sets every member: tight, and no arrays yet. */
+/** Sets every member: the stride is SMALLBATCH_TIGHT, and there are no arrays yet. */
 void smallbatch_factors_init(smallbatch_factors* factors);
 
 /** Factors all A. nrhs and b are ignored. */
@@ -374,11 +374,11 @@ typedef struct smallbatch_targets {
   const double* point;         /**< (point_count, 3), angstrom */
 } smallbatch_targets;
 
-/** Sets every member: at the points of whole lattices, without arrays yet. */
+/** Sets every member: the targets are all points of the lattices, and there are no arrays yet. */
 void smallbatch_lattice_init(smallbatch_targets* targets, int64_t nx, int64_t ny, int64_t nz);
-/** Sets every member: at points, without arrays yet. */
+/** Sets every member: the targets are free points, and there are no arrays yet. */
 void smallbatch_points_init(smallbatch_targets* targets, int64_t point_count);
-/** Sets every member: at the charges. */
+/** Sets every member: the targets are the charges. */
 void smallbatch_at_charges_init(smallbatch_targets* targets);
 
 /** Rule for V and E at a target that holds a charge, and for the energy of a pair of charges at one place. Distances
@@ -444,7 +444,7 @@ typedef struct smallbatch_potentials {
                                               not wanted */
 } smallbatch_potentials;
 
-/** Sets every member: no results wanted yet. */
+/** Sets every member: no results are wanted yet. */
 void smallbatch_potentials_init(smallbatch_potentials* potentials, smallbatch_type type);
 
 /** Evaluates V, and E if it is wanted, for all problems. */
@@ -475,7 +475,7 @@ typedef struct smallbatch_pair_energies {
   double* energy_per_charge; /**< (charge_count): half the sum of the energies of a charge's pairs; NULL: not wanted */
 } smallbatch_pair_energies;
 
-/** Sets every member: no results wanted yet. */
+/** Sets every member: no results are wanted yet. */
 void smallbatch_pair_energies_init(smallbatch_pair_energies* energies, smallbatch_type precision);
 
 /** Computes f sum q_i q_j g(|s_i - s_j|) over the pairs of each problem. */
@@ -522,7 +522,7 @@ typedef struct smallbatch_signals {
                                     flags */
 } smallbatch_signals;
 
-/** Sets every member: one integration of all times, without arrays yet. */
+/** Sets every member: one integration of all times, and no arrays yet. */
 void smallbatch_signals_init(smallbatch_signals* signals, smallbatch_memory memory, smallbatch_sample_type type,
                              int64_t channels, int64_t times, int64_t inputs);
 

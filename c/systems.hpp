@@ -1,4 +1,5 @@
-// A checked call about systems, as solvers/ describes it. Host and device use the same struct.
+// The arguments of a call about systems, after c/ has checked them. Their members are structs of solvers/. Calls with
+// host arrays and with device arrays use the same struct.
 #pragma once
 
 #include <algorithm>

@@ -96,7 +96,7 @@ MatrixArray<T> matrices_of(const Layout& layout, Void* data, Void* const* pointe
   matrices.stride = layout.stride == SMALLBATCH_TIGHT || pointers != nullptr ? tight_stride : layout.stride;
   if (matrices.stride < 0)
     refuse("the stride of " + layout.name + " is " + std::to_string(matrices.stride), "a stride cannot be negative",
-           "Give the distance between matrices in numbers, SMALLBATCH_TIGHT, or 0 for one matrix for all systems.");
+           "Give the distance between matrices in elements, SMALLBATCH_TIGHT, or 0 for one matrix for all systems.");
   if (count == 1) matrices.stride = tight_stride;  // with one matrix, the stride has no effect
   check_size(layout.name.c_str(), {matrices.stride, count});
   return matrices;
@@ -125,7 +125,7 @@ void check_apart(const Layout& layout, const MatrixArray<T>& matrices, std::int6
   if (!follow && !side_by_side)
     refuse("the stride of " + layout.name + " is " + std::to_string(matrices.stride),
            std::to_string(count) + " systems would write to the same places",
-           "Give the distance between matrices in numbers, or SMALLBATCH_TIGHT.");
+           "Give the distance between matrices in elements, or SMALLBATCH_TIGHT.");
 }
 
 template <class T>

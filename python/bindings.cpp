@@ -46,7 +46,7 @@ class Handle {
   smallbatch_handle handle_ = nullptr;
 };
 
-/// A view of an array of any library, through DLPack. The view keeps the array alive. Strides are in numbers.
+/// A view of an array of any library, through DLPack. The view keeps the array alive. Strides are in elements.
 struct View {
   nb::ndarray<nb::ro> array;
 

@@ -342,7 +342,7 @@ class Matrices:
 
     array: Array
     view: _core.View
-    stride: int  # from one matrix to the next, in numbers; 0: one matrix for all systems
+    stride: int  # from one matrix to the next, in elements; 0: one matrix for all systems
     leading: int
     by_rows: bool
 
