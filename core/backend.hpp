@@ -10,8 +10,8 @@ namespace smallbatch {
 
 /// An implementation of every operation.
 enum class BackendKind {
-  cuda,      ///< production on GPUs
-  cpu,       ///< production without a GPU: SIMD across systems or points, all threads
+  cuda,      ///< fast, on GPUs
+  cpu,       ///< fast, without a GPU: SIMD across systems or points, all threads
   reference  ///< Eigen in double precision, plain and slow: the referee
 };
 

@@ -27,7 +27,7 @@ inline constexpr int max_system_size = 128;
 enum class Storage {
   dense,        ///< n*n numbers by rows. Both triangles are filled and compared: an asymmetric matrix is refused.
   dense_lower,  ///< n*n numbers by rows; the strict upper triangle is never read (LAPACK's uplo = 'L')
-  packed_lower  ///< n(n+1)/2 numbers, the lower triangle by rows: (0,0), (1,0), (1,1), (2,0), ...
+  packed_lower  ///< n(n+1)/2 elements, the lower triangle by rows: (0,0), (1,0), (1,1), (2,0), ...
 };
 
 /// Returns the position of the first number of row i or, for i = n, the size of the matrix. Element (i, j), j <= i,
@@ -48,11 +48,11 @@ struct SpdShape {
 
   /// Returns whether the solution is A^-1.
   [[nodiscard]] bool wants_inverse() const { return nrhs == 0 && !determinant_only; }
-  /// Returns how many numbers are stored for one A.
+  /// Returns how many elements are stored for one A.
   [[nodiscard]] std::int64_t matrix_size() const { return row_begin<std::int64_t>(storage, n, n); }
-  /// Returns how many numbers are stored for one b.
+  /// Returns how many elements are stored for one b.
   [[nodiscard]] std::int64_t rhs_size() const { return std::int64_t{n} * nrhs; }
-  /// Returns how many numbers one solution has: n*nrhs, n*n (dense) for the inverse, none for the determinant alone.
+  /// Returns how many elements one solution has: n*nrhs, n*n (dense) for the inverse, none for the determinant alone.
   [[nodiscard]] std::int64_t solution_size() const { return std::int64_t{n} * (wants_inverse() ? n : nrhs); }
 };
 
@@ -83,31 +83,31 @@ inline constexpr std::int64_t tight = -1;
 
 /// Input of a solver. The system is the first index of every array: a (count, matrix_size), b (count, n, nrhs). The
 /// right-hand side is the fastest index of b. b is ignored, and may be null, if nrhs is 0. System k starts k strides
-/// after the first system; strides are counted in numbers. With a stride of 0, all systems share one matrix, or one
+/// after the first system; strides are counted in elements. With a stride of 0, all systems share one matrix, or one
 /// array of right-hand sides.
 ///
 /// If `sizes` is given, system k consists of the leading sizes[k] rows and columns of A and the first sizes[k] rows of
-/// b. The layout stays that of n rows: rows of a dense A are n numbers apart. Elements of A and b beyond sizes[k] are
-/// not read. Elements of x beyond sizes[k] become 0, even if the system fails. For info and the numbers of system k, n
-/// means sizes[k]. A system of size 0 is solved: its numbers are those of an identity matrix (backward error 0, rcond
-/// 1, smallest pivot 1, ln det 0).
+/// b. The layout stays that of n rows: each row of a dense A begins n elements after the previous one. Elements of A
+/// and b beyond sizes[k] are not read. Elements of x beyond sizes[k] become 0, even if the system fails. For info and
+/// the numbers of system k, n means sizes[k]. A system of size 0 is solved: its numbers are those of an identity matrix
+/// (backward error 0, rcond 1, smallest pivot 1, ln det 0).
 template <class T>
 struct SpdBatch {
   SpdShape shape;  ///< the shape of every system
   std::int64_t count = 0;
   const T* a = nullptr;
   const T* b = nullptr;
-  std::int64_t a_stride = tight, b_stride = tight;  ///< numbers from one system to the next
+  std::int64_t a_stride = tight, b_stride = tight;  ///< elements from one system to the next
   const std::int32_t* sizes = nullptr;              ///< (count), each within [0, n]; null: all sizes are n
 
-  /// Returns the distance from one system to the next in `a`, in numbers, also if a_stride is `tight`.
+  /// Returns the distance from one system to the next in `a`, in elements, also if a_stride is `tight`.
   [[nodiscard]] std::int64_t a_step() const { return a_stride == tight ? shape.matrix_size() : a_stride; }
-  /// Returns the distance from one system to the next in `b`, in numbers, also if b_stride is `tight`.
+  /// Returns the distance from one system to the next in `b`, in elements, also if b_stride is `tight`.
   [[nodiscard]] std::int64_t b_step() const { return b_stride == tight ? shape.rhs_size() : b_stride; }
 };
 
-/// Output of a solver. The array x is (count, n, nrhs), or (count, n, n) for the inverse; all others are (count).
-/// The stride of x is counted in numbers and must not be 0. A number with a null pointer is not wanted and is not
+/// Output of a solver. The array x is (count, n, nrhs), or (count, n, n) for the inverse; all others are (count). The
+/// stride of x is counted in elements and must not be 0. A number with a null pointer is not wanted and is not
 /// computed. The array `info` is always required. The array x is required unless only the determinant is wanted.
 template <class T>
 struct SpdSolution {
@@ -120,9 +120,9 @@ struct SpdSolution {
   std::int32_t* repaired = nullptr;   ///< how many pivots the floor of SpdOptions raised
   T* perturbation = nullptr;          ///< max_k e_k / a_kk, where raising pivots changed A to A + diag(e); 0 without
                                       ///< repairs
-  std::int64_t x_stride = tight;      ///< numbers from one system to the next
+  std::int64_t x_stride = tight;      ///< elements from one system to the next
 
-  /// Returns the distance from one solution to the next, in numbers, also if the stride is `tight`.
+  /// Returns the distance from one solution to the next, in elements, also if the stride is `tight`.
   [[nodiscard]] std::int64_t x_step(const SpdShape& shape) const {
     return x_stride == tight ? shape.solution_size() : x_stride;
   }
