@@ -125,11 +125,11 @@ void read_shape(const InputFile& file, PotentialSet& set) {
   const auto shape = file.integers(group, "shape");
   if (set.targets != TargetKind::lattice) {
     const std::string why =
-        "the attribute targets asks for V at " + target_kind_name(set.targets) + ", which have no lattice";
-    if (shape) throw file.error(group + "@shape", why, "Remove the attribute shape, or the attribute targets.");
+        "the attribute 'targets' asks for V at " + target_kind_name(set.targets) + ", which have no lattice";
+    if (shape) throw file.error(group + "@shape", why, "Remove the attribute 'shape', or the attribute 'targets'.");
     for (const char* dataset : {"/origin", "/spacing"}) {
       if (file.kind(group + dataset) != ObjectKind::none) {
-        throw file.error(group + dataset, why, "Remove the dataset, or the attribute targets.");
+        throw file.error(group + dataset, why, "Remove the dataset, or the attribute 'targets'.");
       }
     }
     return;

@@ -8,7 +8,7 @@
 namespace smallbatch {
 namespace {
 
-/// Returns a - b. The low parts are added before the sum is rounded to a double.
+/// Returns `a - b`. The low parts are added before the sum is rounded to a double.
 double difference(const Exact& a, const Exact& b) {
   const Exact of_rounded = two_difference(a.high, b.high);
   return of_rounded.high + (of_rounded.low + (a.low - b.low));

@@ -1,7 +1,7 @@
-// Converts coordinates far from 0 to angstrom and subtracts an origin: x u - o v, rounded once. Here x is a coordinate
-// in the unit u, and o an origin in the unit v. If each product were rounded first, its error might exceed the
-// differences between a problem's coordinates. The length of a unit in angstrom is a float64, which counts as exact.
-// Private to io/.
+// Converts coordinates far from 0 to angstrom and subtracts an origin: `x u - o v`, rounded once. Here x is a
+// coordinate in the unit u, and o an origin in the unit v. If each product were rounded first, its error might exceed
+// the differences between a problem's coordinates. The length of a unit in angstrom is a float64, which counts as
+// exact. Private to io/.
 #pragma once
 
 #include <array>

@@ -276,7 +276,7 @@ struct ProblemReader::Impl {
                                    : "Store A as its set says, or remove the attribute.");
     }
     const std::string set_storage =
-        "set the attribute storage of the set to " + (set.is_upper ? storage_packed_upper : storage_packed) + ".";
+        "set the attribute 'storage' of the set to " + (set.is_upper ? storage_packed_upper : storage_packed) + ".";
     if (const std::int64_t n = is_packed ? square_root(matrices.shape[1]) : 0;
         n > 1 && !is_square && !has_b && set.batch > 0 && (has_uplo || is_symmetric(group + "/A", set, n))) {
       throw file.error(group + "/A", found + " may be " + systems_text(set) + ", or dense matrices that are flattened",
@@ -324,7 +324,8 @@ struct ProblemReader::Impl {
     set.shape.nrhs = 0;
     if (file.kind(b) != ObjectKind::none) {
       if (set.shape.determinant_only) {
-        throw file.error(b, "the attribute compute of its set asks for ln det A alone, which needs no right-hand side",
+        throw file.error(b,
+                         "the attribute 'compute' of its set asks for ln det A alone, which needs no right-hand side",
                          "Remove b. Or remove the attribute to get solutions.");
       }
       const DatasetInfo& rhs = file.float_dataset(b);
@@ -364,7 +365,7 @@ struct ProblemReader::Impl {
   void open_particles(const std::string& group, ChargesOfSet& set, ChargeSource& source) {
     for (const char* name : {"/position", "/charge", "/offset", "/step", "/time"}) {
       if (file.kind(group + name) != ObjectKind::none) {
-        throw file.error(group + name, "the attribute particles already says where the charges are, and their times",
+        throw file.error(group + name, "the attribute 'particles' already says where the charges are, and their times",
                          "Remove the dataset or the attribute.");
       }
     }
@@ -468,7 +469,7 @@ struct ProblemReader::Impl {
     set.has_widths = file.kind(width) != ObjectKind::none;
     if (!set.has_widths) return;
     if (file.number(group, "width")) {
-      throw file.error(width, "the attribute width of its set already says how wide the charges are",
+      throw file.error(width, "the attribute 'width' of its set already says how wide the charges are",
                        "Remove the dataset or the attribute.");
     }
     (void)file.float_dataset(width);

@@ -63,7 +63,7 @@ class PieceHashes {
   };
   void add_to(std::size_t piece, std::uint64_t first, std::uint64_t count, const char* bytes);
 
-  /// State that few arrays need. It is allocated apart, because there may be millions of arrays.
+  /// State that few arrays need. It is allocated separately, because there may be millions of arrays.
   struct Parts {
     std::vector<std::optional<std::uint64_t>> hashes;  ///< of all pieces except the first
     std::set<std::size_t> lost;                        ///< pieces that received bytes out of order, or twice

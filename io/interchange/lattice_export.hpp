@@ -65,8 +65,9 @@ SlicePicture measure_slice(std::span<const double> values);
 /// upwards.
 ///
 /// Both axes have equal pixels per angstrom. They differ only if a point would otherwise be thinner than a pixel, or a
-/// map of few points longer than 4096 pixels. Title, axis, index, the map's place (`MapPlace`) and the colour limit are
-/// also texts in the file. Throws Error(usage) for an axis or an index that the lattice lacks.
+/// map of few points longer than 4096 pixels. The file also stores the title, the axis, the index, the map's place
+/// (`MapPlace`) and the colour limit as PNG text chunks. Throws Error(usage) for an axis or an index that the lattice
+/// lacks.
 SlicePicture write_png_slice(const std::string& path, const LatticeMap& map, int axis, std::int64_t index,
                              bool overwrite);
 

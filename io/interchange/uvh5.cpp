@@ -208,8 +208,8 @@ class VisibilityWriter {
     const auto [i, j] = rows_.inputs_of(row, polarisation);
     if (kept_) out_.samples[to] = was_.samples[to];
     const bool is_auto = rows_.first[static_cast<std::size_t>(row)] == rows_.second[static_cast<std::size_t>(row)];
-    // Results lack flagged visibilities. For an auto, they also have one value for two products of its feeds. These
-    // visibilities are therefore written as the imported file had them.
+    // Results lack flagged visibilities. For an antenna with itself, they also have only one value for its products xy
+    // and yx. These visibilities are therefore written as the imported file had them.
     if (kept_ && (was_.flag[to] != 0 || (kept_->has_visibilities && is_auto && i < j))) {
       out_.flag[to] = was_.flag[to];
       for (std::size_t part = 0; part < 2 && kept_->has_visibilities; ++part)
@@ -296,7 +296,7 @@ std::string write_uvh5(const std::string& path, const ResultReader& results, con
   }
   if (!(set.sample_time > 0)) {
     refuse_uvh5(set, "the time of a sample is not known",
-                "Add the attribute sample_time to its group, and to that of the problems for other runs.");
+                "Add the attribute 'sample_time' to its group, and to that of the problems for other runs.");
   }
   if (!set.labels.phase_center.empty() || !set.labels.phase_center_ra_dec.empty()) {
     refuse_uvh5(set, "its visibilities are phased, and uvw of a phase center need tables of the Earth's rotation",

@@ -81,8 +81,9 @@ class Uvh5File {
   /// Reads channels [block.first, .. + block.channels) of time block.first_time. A visibility that is flagged, not
   /// finite or missing becomes NaN, with a weight of 0. Otherwise the weight is nsamples, rounded, and at least 1.
   Uvh5Counts read(SignalBlock& block) const;
-  /// Copies header, flags and nsamples, which write_uvh5() needs. Also copies the visibilities if some are flagged, or
-  /// if an auto has two different products of its feeds. Returns the names of the parts that cannot be copied.
+  /// Copies header, flags and nsamples, which write_uvh5() needs. Also copies the visibilities if some are flagged.
+  /// Copies them, too, if the products xy and yx of an antenna with itself are not conjugates of each other. Returns
+  /// the names of the parts that cannot be copied.
   std::vector<std::string> copy_to(Hdf5Output& to, const std::string& group) const;
 
  private:

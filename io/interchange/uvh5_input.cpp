@@ -250,8 +250,8 @@ struct Uvh5File::Impl {
     return found;
   }
 
-  /// Returns true if the products xy and yx (or rl and lr) of some auto's feeds are not conjugates of each other. The
-  /// set's visibilities have a place for only one of the two products.
+  /// Returns true if the products xy and yx (or rl and lr) of an antenna with itself are not always conjugates of each
+  /// other. The set's visibilities have a place for only one of the two products.
   [[nodiscard]] bool have_autos_two_values() const {
     const auto& all = rows.polarisations;
     const auto find = [&](std::int64_t one, std::int64_t two) {
@@ -301,7 +301,8 @@ struct Uvh5File::Impl {
           if (!are_counted) ++counts.uncounted;
           const auto [i, j] = rows.inputs_of(row, polarisation);
           const auto to = static_cast<std::size_t>(c * set.baselines() + baseline_of(std::max(i, j), std::min(i, j)));
-          if (block.weight[to] != 0 && i < j) continue;  // the other product of an auto's feeds is there already
+          // The products xy and yx of one antenna share a place. The product with i > j is kept.
+          if (block.weight[to] != 0 && i < j) continue;
           visibility[2 * to] = values[2 * value];
           visibility[2 * to + 1] = i >= j ? values[2 * value + 1] : -values[2 * value + 1];
           constexpr double most = 1 << 30;

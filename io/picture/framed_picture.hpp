@@ -24,7 +24,7 @@ struct PictureWords {
 struct MapPlace {
   std::int64_t left = 0, top = 0, width = 0, height = 0;
 
-  /// Returns "left,top,width,height", which is a text of the PNG file.
+  /// Returns "left,top,width,height", which the PNG file stores as a text chunk.
   [[nodiscard]] std::string text() const;
 };
 

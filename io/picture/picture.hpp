@@ -54,8 +54,8 @@ class Image {
 /// Reorders the values.
 double percentile(std::vector<double>& values, int percent);
 
-/// Writes a PNG file with texts (key, value). Values are printable ASCII. The file is written under a temporary name
-/// and then renamed. Throws Error(output).
+/// Writes a PNG file with text chunks (key, value). Values are printable ASCII. The file is written under a temporary
+/// name and then renamed. Throws Error(output).
 void write_png(const std::string& path, const Image& image, std::span<const std::pair<const char*, std::string>> texts,
                bool overwrite);
 

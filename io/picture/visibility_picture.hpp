@@ -56,13 +56,14 @@ struct VisibilityColours {
   /// percentile, but at least a millionth of the largest |V|. Otherwise it is 0.
   bool is_logarithmic = false;
   double lowest = 0, highest = 0;  ///< |V| at the ends of the colour bar; 0 if no |V| is finite
-  /// Numbers of cells: below the scale; below the scale and 0; infinite.
+  /// Counts of cells: below the scale; below the scale and 0; infinite.
   std::int64_t below = 0, zeros = 0, infinite = 0;
 };
 
-/// Writes a PNG file. A cell is a rectangle of pixels, and the map has at least 768 x 512 pixels. Axes have the numbers
-/// of baselines and channels. Frequencies (Hz; empty if unknown) in equal steps give an axis in MHz. Title, colours and
-/// the place of the map (`MapPlace`) are also texts of the file. Throws Error(output).
+/// Writes a PNG file. A cell is a rectangle of pixels, and the map has at least 768 x 512 pixels. The axes show the
+/// indices of baselines and channels. If `frequency` (Hz; empty if unknown) has equal steps, the channels have an axis
+/// in MHz instead. The file also stores the title, the colours and the place of the map (`MapPlace`) as PNG text
+/// chunks. Throws Error(output).
 VisibilityColours write_visibility_picture(const std::string& path, const MagnitudeMap& map,
                                            const std::vector<double>& frequency, const std::string& title,
                                            bool overwrite);

@@ -420,7 +420,7 @@ const std::vector<Refusal>& potential_refusals() {
          f.dataset("/potential/p/width", {4}, counted<double>(4));
          set_number("width", 0)(f);
        },
-       {"/potential/p/width", "the attribute width", "Remove the dataset or the attribute."}},
+       {"/potential/p/width", "the attribute 'width'", "Remove the dataset or the attribute."}},
       {"widths_of_integers",
        [](RawHdf5& f) { f.dataset("/potential/p/width", {4}, counted<std::int64_t>(4)); },
        {"/potential/p/width", "expected float32 or float64, found int64"}},

@@ -137,7 +137,7 @@ def test_integrations_that_julian_dates_do_not_tell_apart_are_refused(smallbatch
 
 
 @pytest.mark.parametrize("missing, says", [("frequency", "add the dataset frequency"),
-                                           ("sample_time", "add the attribute sample_time")])
+                                           ("sample_time", "add the attribute 'sample_time'")])
 def test_what_uvh5_needs_and_is_not_known_is_said(smallbatch, tmp_path, missing, says):
     write_results(tmp_path / "r.h5", sample_time=None if missing == "sample_time" else 1.0)
     if missing == "frequency":
