@@ -52,9 +52,9 @@ struct Constants {
 template <bool field>
 inline constexpr int values_of = field ? 4 : 1;
 
-/// Adds the contribution of a charge to `sums`. The vector (dx, dy, dz) is target - charge. The charge q is one number
-/// for all lanes, or one number for each lane. For Gaussian charges, `spread` is 2 w^2 of the charge plus 2 w^2 of the
-/// target.
+/// Adds the contribution of a charge to `sums`. The vector (dx, dy, dz) is `target - charge`. The charge q is one
+/// number for all lanes, or one number for each lane. For Gaussian charges, `spread` is 2 w^2 of the charge plus 2 w^2
+/// of the target.
 template <class Lanes, InteractionKind kind, bool field, bool truncated, class Charge, class Vector, class T>
 [[gnu::always_inline]] inline void add_term(Vector (&sums)[values_of<field>], Charge q, Vector dx, Vector dy, Vector dz,
                                             Vector r2, Vector rho2, Vector spread, const Constants<T>& constants) {

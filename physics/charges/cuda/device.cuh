@@ -37,7 +37,7 @@ __device__ __forceinline__ double square_of_norm(const double (&d)[3]) {
   return fma(d[0], d[0], fma(d[1], d[1], d[2] * d[2]));
 }
 
-/// Exact position - origin along one axis: shifted + low.
+/// The exact difference `position - origin` along one axis, which is `shifted + low`.
 struct ShiftedCoordinate {
   double shifted, low;
 };
@@ -97,7 +97,7 @@ __device__ __forceinline__ void add_root(double r2, double q, bool, double& sum)
   sum = fma(q, inverse_sqrt(r2), sum);
 }
 
-/// Contributions of a charge of 1 at distance rho: g to V, and slope times p - s to E.
+/// Contributions of a charge of 1 at distance rho: g to V, and `slope * (p - s)` to E.
 template <class T>
 struct Term {
   T g, slope;
@@ -143,7 +143,7 @@ struct TargetSums {
     net += more.net;
     magnitude += more.magnitude;
   }
-  /// Adds one charge at displacement d = target - charge. Without a softening, a charge with d . d below `singular2`
+  /// Adds one charge at displacement `d = target - charge`. Without a softening, a charge with |d|^2 below `singular2`
   /// lies on the target.
   __device__ void add_charge(double q, const double (&d)[3], double singular2, const PotentialOptions& options) {
     const double r2 = square_of_norm(d);

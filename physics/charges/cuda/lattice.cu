@@ -330,8 +330,8 @@ __device__ __forceinline__ void place_at_rows(int rows, int count, int staged, c
 /// The points of a cell in the order in which the loop handles them. The order decides how evenly the compiler spreads
 /// the work of the special-function unit. It also decides how often an instruction finds an operand that the previous
 /// one has read. Both together change the rate by up to 10 %. The orders of 4 x 4 points are the best among a hundred
-/// random ones (measured on an H200). Without a field, one root of four is in software. In other cells, each four
-/// points begin with the root in software, and the compiler spreads its instructions among the next three.
+/// random ones (measured on an H200). Without a field, software_rsqrt() computes one root of four. In other cells, each
+/// four points begin with this root, and the compiler spreads its instructions among the next three.
 template <class L, bool Field>
 struct PointOrder {
   int point[L::points];

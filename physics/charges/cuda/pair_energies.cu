@@ -23,8 +23,8 @@ constexpr std::int64_t pieces_of(std::int64_t columns) {
 
 /// Energies of each block of rows with each piece of columns. Most problems have one piece. The energies of further
 /// pieces are stored separately. Their positions in `more` follow from the problem's first charge, without a sum over
-/// the previous problems. This works because two problems with more than one piece begin at least
-/// least_columns_per_piece charges apart.
+/// the previous problems. This works because a problem with more than one piece has at least least_columns_per_piece
+/// charges.
 struct Partials {
   double* first_pieces;  // (blocks)
   double* more;          // (blocks of problems with more than one piece, most_pieces - 1)
@@ -44,8 +44,8 @@ struct Partials {
 enum class Pass {
   between,       ///< group 1 as rows, group 2 as columns
   between_back,  ///< group 2 as rows, group 1 as columns
-  each_once,     ///< one set, each pair once: columns before the row
-  each_twice,    ///< one set, all columns except the row itself
+  each_once,     ///< the same charges as rows and columns, each pair once: the columns before the row
+  each_twice,    ///< the same charges as rows and columns, each pair twice: all but the row's own charge
 };
 
 struct PassSpans {

@@ -1,15 +1,16 @@
-// 1/sqrt(x) on the arithmetic pipes, for kernels that already keep the special-function unit busy. Production and the
-// benchmark use these steps.
+// 1/sqrt(x) on the arithmetic pipes, for kernels that already keep the special-function unit busy. The production
+// kernels and those of the benchmark use these steps.
 //
 // A seed y comes from the bits of x: shifting them by one halves the exponent. One correction of high order follows:
 //
 //     1/sqrt(x) = y / sqrt(x y^2) = y P(e),   e = x y^2 - c
 //
 // P is the minimax polynomial of (c + e)^(-1/2) for the relative error. The magic constant makes the interval of x y^2
-// as short as possible: [1.5, 1.6875], a ratio of 9/8. The constant of an unscaled seed leaves a ratio of 1.144. With
-// the interval centred about c the coefficients decrease, and only the last multiply-add rounds. A polynomial in x y^2
-// itself would take as many instructions, and its rounding error would be four times as large. The coefficients come
-// from the Remez algorithm, then from a search over neighbouring floats.
+// as short as possible: [1.5, 1.6875], a ratio of 9/8. The seed is then about 1.26/sqrt(x). With the usual constants,
+// the seed is close to 1/sqrt(x) itself, but the ratio is 1.146. The point c lies in the interval, so e is small, and
+// the terms of P decrease. The rounding of the last multiply-add is therefore the only one that matters. A polynomial
+// in x y^2 itself would take as many instructions, and its rounding error would be four times as large. The
+// coefficients come from the Remez algorithm, then from a search over neighbouring floats.
 //
 // The following numbers are the largest relative errors over all floats in [1, 4), with the arithmetic below. (Powers
 // of 4 scale exactly.) They are errors of the product y P before it is rounded, as in fma(q y, P, sum):
@@ -27,7 +28,8 @@ struct SoftwareRsqrt {
   float seed, correction;
 };
 
-/// Degree in production (add_root, physics/charges/cuda/device.cuh). It is as accurate as the hardware's approximation.
+/// Degree in the production kernels (add_root, physics/charges/cuda/device.cuh). It is as accurate as the hardware's
+/// approximation.
 inline constexpr int production_rsqrt_degree = 4;
 
 /// Constant that gives positive seeds.

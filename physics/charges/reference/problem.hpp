@@ -5,8 +5,8 @@
 // The referee must be clearly more accurate than the bounds that it checks. The bounds of single precision are relative
 // errors of 2^-22. Sums in double precision are accurate enough to check them, except near a charge, where
 // displacements lose digits. The bounds of double precision are relative errors of 4 u, with u = 2^-53. To check them,
-// - displacements keep the digits that rounding loses in position - origin and in index * spacing (otherwise, errors
-//   grow as L/r);
+// - displacements keep the digits that rounding loses in `position - origin` and in `index * spacing` (otherwise,
+//   errors grow as L/r);
 // - terms and sums keep the digits that each operation loses, because the errors of many equal terms would add up.
 //
 // A charge near a target may lie on the target. Its term is computed by itself, in long double for either precision.

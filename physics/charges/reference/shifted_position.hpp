@@ -11,7 +11,7 @@ struct ShiftedPosition {
   Eigen::Array3d high, low;
 };
 
-/// Returns position - origin exactly: Dekker's fast two-sum, with the larger operand first.
+/// Returns `position - origin` exactly: Dekker's fast two-sum, with the larger operand first.
 inline ShiftedPosition shifted(const Eigen::Array3d& position, const Eigen::Array3d& origin) {
   ShiftedPosition exact;
   for (int axis = 0; axis < 3; ++axis) {

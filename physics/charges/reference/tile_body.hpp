@@ -70,7 +70,7 @@ template <class Lanes>
 [[gnu::always_inline]] inline Lanes rounded(const Twofold<Lanes>& a) {
   return a.high;
 }
-/// target - charge
+/// Returns `target - charge`.
 template <bool exact, class Lanes>
 [[gnu::always_inline]] inline Number<exact, Lanes> displacement(const Lanes& target, const Lanes& target_low,
                                                                 double charge, double charge_low) {

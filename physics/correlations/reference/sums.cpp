@@ -29,7 +29,7 @@ std::pair<double, double> sample_at(const void* signal, std::int64_t sample) {
 }
 
 /// Sets the samples of one input to 0 if they are not finite. Real and imaginary parts of the input alternate in
-/// memory, `apart` elements apart. Returns sum |x|^2 of the finite samples.
+/// memory. The distance from one part to the next is `apart` elements. Returns sum |x|^2 of the finite samples.
 double without_bad_samples(double* part, std::int64_t apart, std::int64_t times) {
   double power = 0;
   for (std::int64_t t = 0; t < times; ++t, part += 2 * apart) {

@@ -72,7 +72,7 @@ TEST(DirectSumKernels, DoublePrecisionLosesNothingToDistantOrigins) {
   // this term, because their displacements are exact.
   const LatticeShape shape{1000001, 1, 1};
   Problem problem;
-  // Rounded so that long double holds position - origin and index * spacing exactly, but double does not.
+  // Rounded so that long double holds `position - origin` and `index * spacing` exactly, but double does not.
   problem.origin = {std::round(-0x1p45 / 3) * 0x1p-45, 0.1, 1e3};
   problem.spacing = {std::round(0x1p46 / 10) * 0x1p-46, 1, 1};
   for (int i = 0; i < 40; ++i) problem.add(1e5 - 0.017 * i, 0.1 + 0.01 * i, 1e3 + 1e-9 * i, 1 + i % 3);
