@@ -147,7 +147,10 @@ def draw_slice(
     e = file.dataset(one.node, "E")
     if field not in ("lines", "arrows", "none"):
         raise Refused(
-            f"{shown(field)!r} is no way to draw a field", "there are lines, arrows and none", "Take one of these.", 2
+            f"{shown(field)!r} is no way to draw a field",
+            "it is not one of 'lines', 'arrows', 'none'",
+            "Take one of these.",
+            2,
         )
     if e is not None and e.ndim == 5 and field != "none" and min(values.shape) > 1:
         _draw_field(axes, file.read(e, (*part, [right, up])).astype(float), x, y, field)

@@ -98,7 +98,7 @@ def correlation(
         if parts[0] not in PARTS:
             raise Refused(
                 f"{shown(part)!r} is no part of a visibility",
-                "there are " + ", ".join([*PARTS, "both", "all"]),
+                "it is not one of " + ", ".join(map(repr, [*PARTS, "both", "all"])),
                 "Take one.",
                 2,
             )
@@ -122,7 +122,7 @@ def draw_correlation(seen: Visibilities, integration: int, parts: list[str], ord
         chosen, lengths = chosen[sorting], lengths[sorting]
     elif order != "index":
         raise Refused(
-            f"{shown(order)!r} is no order of baselines", "there are index and length", "Take one of these.", 2
+            f"{shown(order)!r} is no order of baselines", "it is not one of 'index', 'length'", "Take one of these.", 2
         )
     every = [-(-len(chosen) // _MOST_CELLS), -(-seen.channels // _MOST_CELLS)]
     chosen, lengths = chosen[:: every[0]], None if lengths is None else lengths[:: every[0]]

@@ -321,7 +321,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         action="append",
         default=[],
         metavar="NAME",
-        help="name or index of a problem to draw; also several times",
+        help="name or index of a problem to draw; may be given several times",
     )
     words.add_argument("--range", help="ends of the colours of maps, and their unit: '5 kT/e'")
     words.add_argument("--overwrite", action="store_true", help="replace the page where it exists")
