@@ -28,7 +28,8 @@ namespace smallbatch {
 ///     base[i * row_step + j * column_step],  base = pointers[k] or data + k * stride
 ///
 /// LAPACK's order has row_step = 1 and the leading dimension as column_step; C's order exchanges the two. Steps and the
-/// stride are in numbers and may be negative. The stride may be smaller than the steps, so matrices may be interleaved.
+/// stride are in elements and may be negative. The stride may be smaller than the steps, so matrices may be
+/// interleaved.
 template <class T>
 struct MatrixArray {
   T* data = nullptr;             ///< element (0, 0) of matrix 0; ignored if there are pointers
@@ -44,7 +45,7 @@ enum class Triangle {
   both,   ///< all elements; the solvers compare the triangles and refuse a matrix that is not symmetric
   lower,  ///< elements with i >= j (LAPACK's uplo = 'L'); no other elements are read or written
   upper,  ///< elements with i <= j (LAPACK's uplo = 'U'); no other elements are read or written
-  /// The lower triangle by rows: n (n + 1) / 2 numbers without gaps. It equals the upper triangle by columns (LAPACK's
+  /// The lower triangle by rows: n (n + 1) / 2 elements without gaps. It equals the upper triangle by columns (LAPACK's
   /// packed 'U').
   packed_lower,
   /// The upper triangle by rows. It equals the lower triangle by columns (LAPACK's packed 'L').

@@ -1,6 +1,6 @@
-// Residuals b - A x, where intermediate numbers could leave the range of double. A is therefore multiplied by one power
-// of two, x by a second, and b by both. The cuda and cpu backends share this file; the referee has separate code. (nvcc
-// compiles this for the device with --expt-relaxed-constexpr.)
+// Residuals `b - A x`, where intermediate numbers could leave the range of double. A is therefore multiplied by one
+// power of two, x by a second, and b by both. The cuda and cpu backends share this file; the referee has separate code.
+// (nvcc compiles this for the device with --expt-relaxed-constexpr.)
 #pragma once
 
 namespace smallbatch {

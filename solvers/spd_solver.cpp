@@ -29,7 +29,7 @@ void check_present(const char* array, const void* pointer) {
               "Give one; only numbers that are not wanted may be null.");
 }
 
-/// The numbers [begin, begin + size) of every system, with `step` numbers from one system to the next.
+/// The elements [begin, begin + size) of every system, with `step` elements from one system to the next.
 template <class T>
 struct StridedRanges {
   const T* begin;

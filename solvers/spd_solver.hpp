@@ -99,7 +99,7 @@ inline constexpr double spd_underflow_loss = 8;
 std::string_view spd_method_name(SpdMethod method);
 std::optional<SpdMethod> parse_spd_method(std::string_view name);
 
-/// Output of a factorization A = L D L^T, where L has a unit diagonal. The factors are (count, n (n + 1) / 2) numbers,
+/// Output of a factorization A = L D L^T, where L has a unit diagonal. The factors are an array (count, n (n + 1) / 2),
 /// by rows like Storage::packed_lower. L is below the diagonal and D on it. The stride of the factors must not be 0. A
 /// number with a null pointer is not wanted; the factors and info are always required.
 template <class T>
@@ -108,9 +108,9 @@ struct SpdFactors {
   std::int32_t* info = nullptr;
   T* smallest_pivot = nullptr;          ///< as in SpdSolution
   double* log_determinant = nullptr;    ///< as in SpdSolution
-  std::int64_t factors_stride = tight;  ///< numbers from one system to the next
+  std::int64_t factors_stride = tight;  ///< elements from one system to the next
 
-  /// Returns the distance from the factors of one system to those of the next, in numbers.
+  /// Returns the distance from the factors of one system to those of the next, in elements.
   [[nodiscard]] std::int64_t factors_step(int n) const {
     return factors_stride == tight ? std::int64_t{n} * (n + 1) / 2 : factors_stride;
   }
@@ -129,13 +129,13 @@ struct SpdFactoredBatch {
 
   /// Returns the shape of a system.
   [[nodiscard]] SpdShape shape() const { return {n, nrhs, Storage::packed_lower}; }
-  /// Returns the distance from one system to the next in `factors`, in numbers.
+  /// Returns the distance from one system to the next in `factors`, in elements.
   [[nodiscard]] std::int64_t factors_step() const {
     return factors_stride == tight ? shape().matrix_size() : factors_stride;
   }
-  /// Returns the distance from one system to the next in `factors_info`, in numbers.
+  /// Returns the distance from one system to the next in `factors_info`, in elements.
   [[nodiscard]] std::int64_t factors_info_step() const { return factors_stride == 0 ? 0 : 1; }
-  /// Returns the distance from one system to the next in `b`, in numbers.
+  /// Returns the distance from one system to the next in `b`, in elements.
   [[nodiscard]] std::int64_t b_step() const { return b_stride == tight ? shape().rhs_size() : b_stride; }
 };
 

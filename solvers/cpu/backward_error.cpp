@@ -17,7 +17,7 @@ double normalizer_of(double magnitude) {
   return std::ldexp(1.0, std::min(1020, -exponent));
 }
 
-/// The sum b - sum a x in twice the precision of T, for |a|, |x| <= 1; residual.hpp has the same sum for lanes.
+/// The residual `b - sum a x` in twice the precision of T, for |a|, |x| <= 1; residual.hpp has the same sum for lanes.
 /// Products are exact or come from std::fma. No bit therefore depends on whether the compiler fuses multiply-adds.
 template <class T>
 class WideSum;

@@ -13,7 +13,7 @@
 namespace smallbatch {
 namespace {
 
-/// The sum b - sum a x of single precision numbers, in double precision: every product is exact.
+/// The residual `b - sum a x` of single precision numbers, in double precision: every product is exact.
 template <class T, int W>
 struct WideSum {
   using Wide = typename Lanes<T, W>::Wide;
@@ -24,9 +24,10 @@ struct WideSum {
   Wide value() const { return sum; }
 };
 
-/// The sum b - sum a x of double precision numbers with |a|, |x| <= 2 and sums below 2^10. The large part of the sum
-/// lies on a grid of 2^-41. The rest of a product, which does not lie on the grid, is exact, too. Rests are added up
-/// separately. A residual in double precision is therefore as exact as one in single precision, relative to its type.
+/// The residual `b - sum a x` of double precision numbers with |a|, |x| <= 2 and sums below 2^10. The large part of the
+/// sum lies on a grid of 2^-41. The rest of a product, which does not lie on the grid, is exact, too. Rests are added
+/// up separately. A residual in double precision is therefore as exact as one in single precision, relative to its
+/// type.
 template <int W>
 struct WideSum<double, W> {
   using Wide = typename Lanes<double, W>::Wide;
@@ -163,9 +164,9 @@ struct WidePanels {
     for_panels(n, with_panel);
   }
 
-  /// Computes b - factor A x for several columns, one tile after the other. Number (i, c) of x is at i * Columns + c,
-  /// and that of b is right(i, c). The function take(c, number) receives the residual, each column from top to bottom.
-  /// All columns are padded. A is given as stored in panels, or as converted by widen_matrix().
+  /// Computes `b - factor A x` for several columns, one tile after the other. Element (i, c) of x is at index
+  /// `i * Columns + c`, and that of b is right(i, c). The function take(c, number) receives the residual, each column
+  /// from top to bottom. All columns are padded. A is given as stored in panels, or as converted by widen_matrix().
   template <int Columns, bool has_factor, class Element, class Right, class Take>
   __attribute__((always_inline)) static void residuals(int n, const Element* a, Wide factor, int part, const Wide* x,
                                                        Right right, Take take) {
@@ -176,7 +177,7 @@ struct WidePanels {
       for (int m = 0; m < panel_rows; ++m)
 #pragma GCC unroll 4
         for (int c = 0; c < Columns; ++c) tile[m][c] = Sum::of(right(i0 + m, c));
-      // Subtracts column j of A times row j of x. The numbers of the column are `distance` vectors apart.
+      // Subtracts column j of A times row j of x. The distance between elements of the column is `distance` vectors.
       const auto subtract = [&](const Element* column, int distance, int j) __attribute__((always_inline)) {
 #pragma GCC unroll 4
         for (int m = 0; m < panel_rows; ++m) {

@@ -174,7 +174,7 @@ struct Transposition {
   static auto extracted(V v, Indices<J...>) {
     return __builtin_shufflevector(v, v, (From + J)...);
   }
-  /// Returns `Count` numbers. They are loaded in pieces that begin `step` apart.
+  /// Returns `Count` numbers. They are loaded in pieces, and each piece begins `step` elements after the previous one.
   template <int Count>
   static auto gather(const T* from, std::int64_t step) {
     if constexpr (Count == piece) {
@@ -231,8 +231,8 @@ struct Transposition {
       transpose_pieces(to + h);
     }
   }
-  /// How many numbers load_chunk loads: a register's width, so that a system's cache line is requested once. (If
-  /// systems are a power of two apart, their lines displace each other.)
+  /// How many numbers load_chunk loads: a register's width, so that a system's cache line is requested once. (If the
+  /// distance between systems is a power of two, their lines displace each other.)
   static constexpr int chunk = W < 4 ? 4 : W;
   /// Exchanges off-diagonal blocks of Step x Step numbers between rows.
   template <int Step, int... J>

@@ -233,8 +233,8 @@ class CudaSpdSolver final : public SpdSolver {
     return piece;
   }
 
-  /// Copies systems of `bytes` bytes each to the device. On the host they are `step` numbers apart; on the device they
-  /// follow each other without gaps.
+  /// Copies systems of `bytes` bytes each to the device. On the host, each begins `step` elements after the previous
+  /// one. On the device, they follow each other without gaps.
   template <class T>
   void copy_systems(T* to, std::size_t bytes, const T* from, std::int64_t step, std::int64_t count) const {
     check(cudaMemcpy2DAsync(to, bytes, from, static_cast<std::size_t>(step) * sizeof(T), bytes,

@@ -532,7 +532,7 @@ class SystemsInLanes {
   alignas(64) std::array<std::int64_t, lanes> exponent_of_product_{}, magnitude_{};
   Lanes norm_, norm_of_inverse_, asymmetry_;
   Lanes sum_;                        ///< of all |a_ij| and |(A^-1)_ij|: finite only if all of them are
-  Lanes *matrix_, *factor_;          ///< 2^-g A, and its factors and their inverse; by rows, stride_ elements apart
+  Lanes *matrix_, *factor_;          ///< 2^-g A, and its factors and their inverse; by rows of stride_ elements
   Column roots_, pivots_, weights_;  ///< sqrt(a_kk), d_k, sum_i |z_ki| sqrt(a_ii)
   Columns x_, rhs_;                  ///< by rows of together_ elements
   // Numbers of C columns, by rows of C elements.

@@ -306,7 +306,8 @@ class RefereeSystem {
     found.perturbation = perturbation_;
     return found;
   }
-  /// Returns how much errors of e, and roundings, may change the numbers (spd_referee.hpp).
+  /// Returns bounds: how far a backend's numbers may lie from numbers(). The bounds allow for a backward error of e,
+  /// and for roundings. solvers/spd_referee.hpp has the formulas.
   [[nodiscard]] SpdValues bounds(double e, const Conditions& conditions) const {
     constexpr double u = static_cast<double>(std::numeric_limits<T>::epsilon()) / 2;
     const int n = shape_.n;
@@ -373,7 +374,7 @@ class RefereeSystem {
   }
 
  private:
-  /// One column of b - (A + diag(added)) x, and x, both multiplied by powers of two that keep them in range.
+  /// One column of `b - (A + diag(added)) x`, and x, both multiplied by powers of two that keep them in range.
   struct ResidualOfColumn {
     Column<Wide<T>> residual, x;
   };

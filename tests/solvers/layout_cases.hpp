@@ -34,7 +34,7 @@ struct Layout {
   }
 };
 
-/// Offsets of matrices in an unusual order, `step` apart.
+/// Offsets of matrices in an unusual order. Neighbouring offsets differ by `step`.
 inline std::vector<std::int64_t> shuffled_places(std::int64_t count, std::int64_t step) {
   std::vector<std::int64_t> places(static_cast<std::size_t>(count));
   for (std::int64_t k = 0; k < count; ++k) places[static_cast<std::size_t>(k)] = (count - 1 - k) * step + 3;

@@ -210,7 +210,8 @@ TEST_P(SpdSolverRepair, InputThatIsNotFiniteIsFoundWithAFloorToo) {
 }
 
 TEST_P(SpdSolverRepair, WhereNothingIsRepairedRcondIsTheSame) {
-  // rcond is the same even if no element of A^-1 is in the range of T.
+  // No pivot of A = 2^-130 I is raised, so rcond is that of A: 1. The diagonal of A^-1 is 2^130, which float cannot
+  // hold.
   for (const auto& [nrhs, determinant_only] : spd_questions) {
     if (nrhs == 0 && !determinant_only) continue;
     const SpdShape shape{3, nrhs, Storage::dense, determinant_only};

@@ -61,8 +61,8 @@ TEST_P(SpdSolverStatus, NotFiniteInputIsFoundInEveryPlaceThatCounts) {
     for (const int n : sizes_here(sizes_under_test({1, 7, 8, 17, 32, 33, 64, 128}))) {
       const SpdShape shape{n, 2, storage};
       SCOPED_TRACE(shape_name(shape));
-      // In each system, another element of A or b is not finite. For larger sizes, only every fifth or 17th element has
-      // a system, which still covers each row and each column.
+      // In system k, element `k * step` is not finite, counted through A and then through b. The step is 5 for n > 32
+      // and 17 for n > 64, which saves systems. Every row and every column still has such an element.
       std::int64_t step = 1;
       if (n > 32) step = n > 64 ? 17 : 5;
       const std::int64_t matrix_size = shape.matrix_size(),

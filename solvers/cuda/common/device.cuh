@@ -32,7 +32,7 @@ template <class T>
 struct Arguments {
   const T* a;
   const T* b;
-  SpdSolution<T> to;  ///< x_stride is in numbers, never `tight`
+  SpdSolution<T> to;  ///< x_stride is in elements, never `tight`
   std::int64_t count, a_step, b_step;
   unsigned tasks;  ///< number of tasks; a task is a span of systems, which one warp works on
   int n, nrhs;
@@ -46,11 +46,11 @@ struct Arguments {
   int once = 1;          ///< always 1, but the compiler does not know
   int span = 0;          ///< systems in a task
   const std::int32_t* sizes = nullptr;  ///< one per system; null: all have n rows
-  int kept_step = 0;  ///< numbers from one system to the next in shared memory, in kernels that keep matrices as stored
-  int kept_pitch = 0;  ///< numbers from one row to the next in these kernels, if rows are whole pieces
+  int kept_step = 0;   ///< elements from one system to the next in shared memory, if a kernel keeps matrices as stored
+  int kept_pitch = 0;  ///< elements from one row to the next in these kernels, if rows are whole pieces
 };
 
-/// Addresses of matrices that are `step` numbers apart.
+/// Addresses of matrices. Each begins `step` elements after the previous one.
 template <class T>
 struct Strided {
   const T* first;
@@ -252,9 +252,9 @@ __device__ __forceinline__ Halves halved(double v) {
   return {high, v - high};
 }
 
-/// A residual b - sum_j a_j x_j of numbers of type T, in twice their precision. In double precision, products of 21-bit
-/// halves add up without rounding, if a and x are at most 2 in magnitude and the residual is below 2^9. The remaining
-/// products, and their roundings, are smaller by a factor of 2^-21.
+/// A residual `b - sum_j a_j x_j` of numbers of type T, in twice their precision. In double precision, products of
+/// 21-bit halves add up without rounding, if a and x are at most 2 in magnitude and the residual is below 2^9. The
+/// remaining products, and their roundings, are smaller by a factor of 2^-21.
 template <class T>
 struct Residual;
 template <>
@@ -421,7 +421,7 @@ struct Kernels {
   OfSize of8, of16, of32, of64;
 };
 
-/// Returns whether arrays that are `step` numbers apart begin at multiples of 16 bytes.
+/// Returns whether all arrays begin at multiples of 16 bytes. Each begins `step` elements after the previous one.
 template <class T>
 bool lies_in_pieces(const T* first, std::int64_t step) {
   return reinterpret_cast<std::uintptr_t>(first) % 16 == 0 && step * sizeof(T) % 16 == 0;

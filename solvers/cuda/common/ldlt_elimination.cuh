@@ -67,12 +67,12 @@ struct Elimination {
   T inverse;  // reciprocal of `pivot`, if computed early
 };
 
-/// Eliminates step k = G slot + owner; column `at` of `a` is the pivot column. Column c of the system is column c - k +
-/// at of `a`. A column that changes moves to c - k + at - shift. Lane (owner + 1) % G has the pivot row of the next
-/// step, in the next slot if `next_slot`.
+/// Eliminates step k = G slot + owner; column `at` of `a` is the pivot column. Column c of the system is column
+/// `c - k + at` of `a`. A column that changes moves to `c - k + at - shift`. Lane (owner + 1) % G has the pivot row of
+/// the next step, in the next slot if `next_slot`.
 ///
-/// The pivot column `from` has row r at index r - k + at. The next pivot column `to` has row r at index r - k + at -
-/// shift. Rows of the last slot have `width` columns; rows of each slot before have G fewer.
+/// The pivot column `from` has row r at index `r - k + at`. The next pivot column `to` has row r at index
+/// `r - k + at - shift`. Rows of the last slot have `width` columns; rows of each slot before have G fewer.
 template <class T, class L, int slot, int at, int shift, int width, bool general, bool Early, class Rhs, class Pivots>
 __device__ __forceinline__ void eliminate(Elimination<T, L, Rhs, Pivots>& e, int owner, bool next_slot, const T* from,
                                           T* to, T (&l)[L::rows]) {
@@ -252,7 +252,7 @@ __device__ __forceinline__ void substitute_back(int group, int lane, Memory& mem
                                                 T (&y)[C][L::rows], int once) {
   constexpr int G = L::lanes, P = L::piece, width = G < 8 ? G : 8, shares = L::shares;
   constexpr int room = 2 * (G + L::systems * L::column_pitch);
-  // Number of rows that are exchanged at a time. G numbers are left free after the rows of each system, to avoid bank
+  // Number of rows that are exchanged at a time. G elements are left free after the rows of each system, to avoid bank
   // conflicts.
   constexpr int block = L::systems * (width + 1) * G <= room ? width : 4, pitch = (block + 1) * G;
   static_assert(L::systems * pitch <= room);

@@ -49,7 +49,7 @@ struct GeneralMemory {
   int count, next;  ///< number of systems of the span to be solved, and index of the first that is not yet solved
   std::uint16_t found[longest_span];  ///< indices in the span of the systems to be solved, if args.marked
   std::int64_t systems[L::systems];   ///< the current systems, one for each group of lanes
-  int rows[L::systems];               ///< numbers of rows of the current systems
+  int rows[L::systems];               ///< row counts of the current systems
   int used;  ///< number of groups with different systems; the groups after them repeat the last system
   std::int32_t states[L::systems];  ///< statuses of the current systems, if already known
   bool far[L::systems];         ///< whether the current systems are scaled; here, because matrices occupy the registers

@@ -3,8 +3,8 @@
 // solvers/cuda.
 //
 // A row is a whole number of 16-byte pieces. If the number of pieces in a row is a power of two, they are arranged as
-// in Tile. Otherwise rows are an odd number of pieces apart, which avoids bank conflicts equally well. A matrix smaller
-// than N is filled up with rows of the identity.
+// in Tile. Otherwise the distance between rows is an odd number of pieces, which avoids bank conflicts equally well. A
+// matrix smaller than N is filled up with rows of the identity.
 #pragma once
 
 #include "solvers/cuda/common/tile.cuh"

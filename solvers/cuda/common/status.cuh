@@ -88,8 +88,8 @@ __device__ __forceinline__ int scaling_exponent(const Arguments<T>& args, std::i
 }
 
 /// Multiplies y_u by 2^exponent(u); each y_u is a row of the lane's solution. Returns whether underflow changes the
-/// solution by more than a few roundings. The lane's rows go through shared memory at `place`, L::lanes numbers apart,
-/// because the matrix occupies the registers. The whole warp calls.
+/// solution by more than a few roundings. The lane's rows go through shared memory, because the matrix occupies the
+/// registers. They begin at `place`, and the distance between them is L::lanes elements. The whole warp calls.
 template <class T, class L, class Exponent>
 __device__ __forceinline__ bool rescale(T (&y)[L::rows], T* place, Exponent&& exponent) {
 #pragma unroll

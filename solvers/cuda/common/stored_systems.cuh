@@ -21,8 +21,8 @@ struct StoredLayout : Tile<T, N, Lanes, false> {
   static constexpr int shares = Shares;       // as in PlainLayout
   static constexpr int width = Lanes * rows;  // rows that the lanes have room for; at least N
   static constexpr int numbers = 2 * width;
-  // Four lanes per system mean eight systems per warp. Their columns are an odd number of pieces apart, and thus begin
-  // in different banks.
+  // Four lanes per system mean eight systems per warp. The distance between their columns is an odd number of pieces,
+  // so they begin in different banks.
   static constexpr int column_pitch = Lanes == 4 ? (Base::column_pitch / piece | 1) * piece : Base::column_pitch;
 };
 
@@ -41,14 +41,14 @@ struct StoredRows {
   [[nodiscard]] __device__ __forceinline__ int begin(int row) const { return n == 0 ? row * (row + 1) / 2 : row * n; }
 };
 
-/// Returns the offset of `place` in its 16-byte piece, in numbers.
+/// Returns the offset of `place` in its 16-byte piece, in elements.
 template <class T>
 __device__ __forceinline__ int beyond_piece(const T* place) {
   return static_cast<int>(reinterpret_cast<std::uintptr_t>(place) % 16 / sizeof(T));
 }
 
-/// Returns the distance from one system to the next in shared memory, in numbers. It is a whole number of pieces, and
-/// leaves room for `numbers` numbers wherever the first number lies in its piece. The step is the one with the fewest
+/// Returns the distance from one system to the next in shared memory, in elements. It is a whole number of pieces, and
+/// leaves room for `numbers` elements wherever the first element lies in its piece. The step is the one with the fewest
 /// bank conflicts when lanes read a column of their rows, and when they read along a row.
 template <class T>
 int stored_step(const SpdBatch<T>& batch, int lanes, int numbers) {
@@ -94,9 +94,9 @@ __device__ __forceinline__ void copy_as_stored(const Arguments<T>& args, Source&
   }
 }
 
-/// Starts to copy exactly the numbers first .. end - 1 of each of the warp's systems. Number e of system s goes to
-/// memory + s args.kept_step + e - first + `to` + beyond_piece(source(s)). The batch begins at a multiple of 16 bytes.
-/// `first` and `to` are multiples of a piece.
+/// Starts to copy exactly the elements `first` to `end - 1` of each of the warp's systems. Element e of system s goes
+/// to `memory + s * args.kept_step + e - first + to + beyond_piece(source(s))`. The batch begins at a multiple of 16
+/// bytes. `first` and `to` are multiples of a piece.
 template <class T, class L, class Source>
 __device__ __forceinline__ void copy_run(const Arguments<T>& args, Source&& source, int first, int end, int to,
                                          T* memory) {
@@ -184,22 +184,22 @@ __device__ __forceinline__ void copy_run_in_bulk(const Arguments<T>& args, Sourc
   if (e < stop) copy_async<1>(memory + s * args.kept_step + to + e, last - skipped + first + e);
 }
 
-/// Returns the distance between rows of n numbers, in numbers. It is an odd number of 16-byte pieces.
+/// Returns the distance between rows of n elements, in elements. It is an odd number of 16-byte pieces.
 template <class T>
 constexpr int apart_pitch(int n) {
   constexpr int piece = 16 / sizeof(T);
   return (n / piece | 1) * piece;
 }
-/// Returns the distance between systems of `rows` rows with this distance, in numbers. It is a multiple of 128 bytes,
-/// plus `lanes` numbers.
+/// Returns the distance between systems of `rows` rows with this distance, in elements. It is a multiple of 128 bytes,
+/// plus `lanes` elements.
 template <class T>
 constexpr int apart_step(int n, int rows, int lanes) {
   constexpr int banks = 128 / sizeof(T);
   return (rows * apart_pitch<T>(n) + banks - 1 - lanes) / banks * banks + lanes;
 }
 
-/// Starts to copy rows first .. end - 1 of each of the warp's systems; rows are whole 16-byte pieces. Row r of system s
-/// goes to memory + s step + (r - first + to) pitch.
+/// Starts to copy rows `first` to `end - 1` of each of the warp's systems; rows are whole 16-byte pieces. Row r of
+/// system s goes to `memory + s * step + (r - first + to) * pitch`.
 template <class T, class L, class Source>
 __device__ __forceinline__ void copy_rows_apart(int n, int pitch, int step, Source&& source, int first, int end, int to,
                                                 T* memory) {
@@ -220,8 +220,8 @@ __device__ __forceinline__ void copy_rows_apart(int n, int pitch, int step, Sour
   }
 }
 
-/// Writes rows of the identity. Row r begins at identity + L::width - r. With `shift`, the 1 of row r is in column r +
-/// shift.
+/// Writes rows of the identity. Row r begins at `identity + L::width - r`. With `shift`, the 1 of row r is in column
+/// `r + shift`.
 template <class T, class L>
 __device__ __forceinline__ void make_identity(T* identity, int shift = 0) {
   for (int e = static_cast<int>(threadIdx.x); e < 2 * L::width; e += warp_lanes)

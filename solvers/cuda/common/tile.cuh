@@ -28,7 +28,7 @@ struct Tile : Dealt<T, N, Lanes> {
   static constexpr int staged_rows = split ? 3 * quarter : N;
   static constexpr int staged_numbers = staged_rows * N;  // of a system
   static constexpr int pieces_per_row = N / piece, pieces = N * pieces_per_row;
-  static constexpr int column_pitch = lanes * rows + 4;  // numbers between the columns of neighbouring systems, chosen
+  static constexpr int column_pitch = lanes * rows + 4;  // elements between the columns of neighbouring systems, chosen
                                                          // to avoid bank conflicts
   static_assert(!split || quarter % lanes == 0);
 
@@ -268,7 +268,7 @@ __device__ __forceinline__ void visit_columns(Matrix* matrix, int group, int lan
 /// Number of elements in a packed lower triangle.
 template <class L>
 inline constexpr int packed_numbers = L::size*(L::size + 1) / 2;
-/// Distance between packed triangles in shared memory, in numbers. With this distance, the lanes of a warp that read
+/// Distance between packed triangles in shared memory, in elements. With this distance, the lanes of a warp that read
 /// from neighbouring rows meet every bank once.
 template <class L>
 inline constexpr int packed_pitch = packed_numbers<L> +

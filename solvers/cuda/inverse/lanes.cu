@@ -22,13 +22,13 @@ struct alignas(16) Memory {
   float matrix[warp_lanes * N * N], inverse[warp_lanes * N * N];
 };
 
-/// Returns the offset of a system's first piece in shared memory, in numbers.
+/// Returns the offset of a system's first piece in shared memory, in elements.
 __device__ __forceinline__ int first_place(int system) { return system * (N * N) + (system & 7) * P; }
 /// Returns the offset of a system's piece p, given the offset of its first piece.
 __device__ __forceinline__ int place(int first, int p) { return (first ^ (p & 7) * P) + (p & 8) * P; }
 
-/// Calls visit(offset in shared memory, offset in global memory) for the pieces of the warp's first `systems` systems,
-/// which are `step` numbers apart.
+/// Calls visit(offset in shared memory, offset in global memory) for the pieces of the warp's first `systems` systems.
+/// In global memory, each begins `step` elements after the previous one.
 template <class Visit>
 __device__ __forceinline__ void visit_pieces(std::int64_t step, int systems, Visit&& visit) {
   constexpr int at_once = warp_lanes / pieces;

@@ -1,11 +1,11 @@
 // Inverses as 8 x 8 tiles in the shared memory of a warp: storing them to global memory, and judging them. Private to
 // solvers/cuda.
 //
-// The residual R = X A - I is computed on the tensor cores, in twice the precision of the numbers. (R is the transpose
-// of A X - I, because both matrices are symmetric.) Rows of X are left factors; rows of A are transposes of right
-// factors. For floats, products in double precision are exact. For doubles, products of 21-bit halves add up without
-// rounding, as in Residual<double>. Three products of halves replace one product. This is one file, because all ways of
-// reading A and X feed the same products.
+// The residual `R = X A - I` is computed on the tensor cores, in twice the precision of the numbers. (R is the
+// transpose of `A X - I`, because both matrices are symmetric.) Rows of X are left factors; rows of A are transposes of
+// right factors. For floats, products in double precision are exact. For doubles, products of 21-bit halves add up
+// without rounding, as in Residual<double>. Three products of halves replace one product. This is one file, because all
+// ways of reading A and X feed the same products.
 #pragma once
 
 #include "solvers/cuda/common/status.cuh"
@@ -15,7 +15,7 @@ namespace smallbatch {
 
 namespace {
 
-/// The shared memory of a warp that works on one system of up to 8 B rows.
+/// The shared memory of a warp that works on one system of up to `8 * B` rows.
 template <int B>
 struct alignas(16) InverseMemory {
   double tiles[B * (B + 1) / 2][tile_numbers];  // the lower triangle of X, by rows of tiles
@@ -43,8 +43,8 @@ enum class Reading {
   single  // any matrix, one number at a time
 };
 
-/// Returns whether rows of n numbers can be read two numbers at a time. Systems begin at `first` and are `step` numbers
-/// apart.
+/// Returns whether rows of n numbers can be read two numbers at a time. The first system begins at `first`, and each
+/// next one `step` elements later.
 template <class T>
 constexpr bool in_pairs(const T* first, std::int64_t step, int n) {
   return n % 2 == 0 && step % 2 == 0 && reinterpret_cast<std::uintptr_t>(first) % (2 * sizeof(T)) == 0;
@@ -148,7 +148,7 @@ __device__ __forceinline__ Factors factors_of(int a_exponent, int x_exponent) {
   return {a_exponent, x_exponent, power_of_two<double>(a_exponent), power_of_two<double>(x_exponent)};
 }
 
-/// 1-norms of X A - I, A and X, multiplied by their factors.
+/// 1-norms of `X A - I`, A and X, multiplied by their factors.
 struct InverseNorms {
   double residual = 0, matrix = 0, inverse = 0;
 };

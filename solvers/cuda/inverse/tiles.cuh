@@ -43,7 +43,7 @@ __device__ __forceinline__ void sweep_tile(Fragment& tile, double* pivots) {
 __device__ __forceinline__ Fragment negative(const Fragment& a) { return {-a.value[0], -a.value[1]}; }
 
 /// Replaces the lower triangle of B x B tiles of A by the lower triangle of -A^-1, with refinement if `Refined`. Shared
-/// memory has 8 B pivots and room for B tiles. The whole warp calls.
+/// memory has room for `8 * B` pivots and `B` tiles. The whole warp calls.
 template <int B, bool Refined>
 __device__ __forceinline__ void sweep(Fragment (&a)[B][B], double* pivots, double (*tiles)[tile_numbers]) {
   const int column = fragment_column(), row = fragment_row();

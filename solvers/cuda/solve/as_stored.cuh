@@ -3,9 +3,9 @@
 // size. Private to solvers/cuda.
 //
 // Each matrix is copied as it is stored (common/stored_systems.cuh), by one bulk copy. If only x is wanted and rows are
-// whole 16-byte pieces, some kernels copy rows an odd number of pieces apart (Rows::pieces). This avoids bank
-// conflicts. If only x is wanted, the next systems are copied while the warp works on the current systems, which are in
-// registers by then.
+// whole 16-byte pieces, some kernels leave gaps between the copied rows (Rows::pieces). The distance between rows is
+// then an odd number of pieces. This avoids bank conflicts. If only x is wanted, the next systems are copied while the
+// warp works on the current systems, which are in registers by then.
 //
 // A matrix that is judged stays in shared memory. If more warps fit that way, the last rows are not kept, except for
 // the packed lower triangle of their block on the diagonal. The remaining elements are in the other rows, by symmetry.
@@ -28,8 +28,8 @@ namespace smallbatch {
 
 namespace {
 
-/// How rows are arranged in shared memory: as they are stored, or an odd number of 16-byte pieces apart (`pieces`).
-/// `pieces` needs rows of N numbers that are whole pieces.
+/// How rows are arranged in shared memory: as they are stored, or with a distance of an odd number of 16-byte pieces
+/// (`pieces`). `pieces` needs rows of N elements that are whole pieces.
 enum class Rows { as_stored, pieces };
 
 /// Keeps d of the lane's rows in registers.
@@ -340,12 +340,12 @@ __global__ void __launch_bounds__(warp_lanes,
 template <class T>
 struct StoredKernel {
   int late, place, gap;
-  int factors;  // size of the factors that replace a matrix, in numbers
+  int factors;  // size of the factors that replace a matrix, in elements
   bool pieces;  // the kernel uses Rows::pieces
   Kernel<Arguments<T>> kernel;
 };
 
-/// Returns the size of the factors that replace a matrix in shared memory, in numbers. It is 0 unless everything is
+/// Returns the size of the factors that replace a matrix in shared memory, in elements. It is 0 unless everything is
 /// wanted.
 template <class T, class L, Asked What>
 constexpr int kept_numbers() {

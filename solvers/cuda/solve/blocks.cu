@@ -263,9 +263,9 @@ __device__ __forceinline__ unsigned load_packed_blocks(const T* from, int m, Blo
   return odd;
 }
 
-/// Starts to copy rows first .. end - 1 of a dense matrix, in whole 16-byte pieces. Neighbouring numbers of the batch
-/// are copied, too, and ignored. Rows lie args.kept_pitch apart. `to` is the address for the piece in which the first
-/// row begins.
+/// Starts to copy rows `first` to `end - 1` of a dense matrix, in whole 16-byte pieces. Neighbouring numbers of the
+/// batch are copied, too, and ignored. The distance between rows is args.kept_pitch. `to` is the address for the piece
+/// in which the first row begins.
 template <class T>
 __device__ __forceinline__ void copy_block_rows(const BlocksArguments<T>& args, const T* from, int first, int end,
                                                 T* to, std::uint64_t& arrivals) {
@@ -388,8 +388,8 @@ __device__ __forceinline__ bool keep_rhs(const T (&rhs)[rows_of_lane<B>], double
   return far;
 }
 
-/// Returns b_K - sum_J L_KJ z_J for block K of a right-hand side; L_KK^-1 times this is z_K. The argument `sum` is the
-/// lane's part of the sum over J. The lane gets the rows j and 4 + j.
+/// Returns `b_K - sum_J L_KJ z_J` for block K of a right-hand side; L_KK^-1 times this is z_K. The argument `sum` is
+/// the lane's part of the sum over J. The lane gets the rows j and 4 + j.
 __device__ __forceinline__ Block rest_of_rhs(const BlockLane& own, const double* rhs, double sum) {
   sum = sum_of_row(sum);
   return {{rhs[own.j] - shuffle(sum, 8 * own.j, warp_lanes), rhs[4 + own.j] - shuffle(sum, 8 * own.j + 4, warp_lanes)}};

@@ -20,8 +20,8 @@ struct KeyedRows : Tile<T, N, Lanes, false> {
   static constexpr int column_pitch = columns_apart<Tile<T, N, Lanes, false>>;
 };
 
-/// Layout with rows an odd number of pieces apart, for any number of pieces in a row. Every address is the sum of one
-/// address of the lane and a constant.
+/// Layout with an odd number of pieces from one row to the next, for any number of pieces in a row. Every address is
+/// the sum of one address of the lane and a constant.
 template <class T, int N, int Lanes>
 struct PaddedRows : Tile<T, N, Lanes, false> {
   using Base = Tile<T, N, Lanes, false>;

@@ -39,11 +39,11 @@ struct Reduction {
 };
 
 /// Reduces by step k = G slot + owner; column `at` of `a` is the pivot column. It is step at % H of turn `turn`, where
-/// H = Plan::at_once. Column c of the system is column c - k + at of `a`, and moves to c - k + at - shift. Lane (owner
-/// + 1) % G has the pivot row of the next step, in the next slot if `next_slot`.
+/// H = Plan::at_once. Column c of the system is column `c - k + at` of `a`, and moves to `c - k + at - shift`. Lane
+/// (owner + 1) % G has the pivot row of the next step, in the next slot if `next_slot`.
 ///
-/// The pivot column `from` has row r at index r - k + at. The next pivot column `to` has row r at index r - k + at -
-/// shift.
+/// The pivot column `from` has row r at index `r - k + at`. The next pivot column `to` has row r at index
+/// `r - k + at - shift`.
 template <class Plan, int slot, int at, int shift, class T, class L, int C>
 __device__ __forceinline__ void reduce(Reduction<T, L, C>& e, int owner, bool next_slot, int turn, const T* from,
                                        T* to) {

@@ -190,8 +190,8 @@ struct KeptFactors {
       if (!has[s])
 #pragma unroll
         for (int c = 0; c < edge; ++c) p[s][c] = 0;
-    // The sums of up to 8 lanes are added first: those of the farthest lanes, then of nearer lanes. Sums of lanes that
-    // are 8 apart are added last.
+    // Lanes form groups of at most 8. In each group, sums of lanes at half the group's size are added first, then at a
+    // quarter, and so on. If there are two groups, their sums are added last.
     constexpr int last = slot > 8 ? 8 : slot;
 #pragma unroll
     for (int step = last / 2 / lanes; step > 0; step /= 2)

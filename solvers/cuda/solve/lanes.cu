@@ -2,8 +2,9 @@
 // Systems that are not plain are marked for the general kernel (solve/general.cu). The results have the same bits as
 // those of the general kernel: sums are in the order of four lanes that share a system.
 //
-// A warp's matrices lie in shared memory as they are stored, an odd number of 16-byte pieces or of numbers apart. Lanes
-// that read the same element of their matrices, or the same piece, meet every bank once.
+// A warp's matrices lie in shared memory as they are stored. The distance from one matrix to the next is an odd number
+// of 16-byte pieces or an odd number of elements (LanesPlan). Lanes that read the same element of their matrices, or
+// the same piece, meet every bank once.
 #include "solvers/cuda/common/pivot_numbers.cuh"
 #include "solvers/cuda/common/tile.cuh"
 #include "solvers/cuda/kernels.cuh"
@@ -22,8 +23,8 @@ template <class T, int N, bool Packed>
 struct LanesPlan {
   static constexpr int piece = 16 / sizeof(T);
   static constexpr int numbers = Packed ? N * (N + 1) / 2 : N * N;
-  // Whether a matrix is a whole number of pieces. Matrices are then an odd number of pieces apart, otherwise an odd
-  // number of numbers.
+  // Whether a matrix is a whole number of pieces. If so, the distance between matrices is an odd number of pieces.
+  // Otherwise it is an odd number of elements.
   static constexpr bool in_pieces = numbers % piece == 0;
   static constexpr int pitch = in_pieces ? (numbers / piece | 1) * piece : numbers | 1;
   static constexpr int rhs_pitch = N | 1;

@@ -13,7 +13,8 @@ namespace smallbatch {
 
 namespace {
 
-/// Layout of systems with packed lower triangles in shared memory, `Numbers` numbers apart.
+/// Layout of systems with packed lower triangles in shared memory. Each begins `Numbers` elements after the previous
+/// one.
 template <class T, int Numbers>
 struct PackedTile : Tile<T, judged_rows, LdltPlan<T, judged_rows>::lanes, false> {
   static constexpr int staged_numbers = Numbers;

@@ -24,7 +24,7 @@ constexpr int padded_rows(int n) { return (n + panel_columns - 1) / panel_column
 /// A lower triangle in shared memory. Its diagonal blocks have their upper triangles, too.
 template <class T>
 struct Panels {
-  // Numbers in a 16-byte access, and numbers between columns.
+  // Elements in a 16-byte access, and padding elements between columns.
   static constexpr int piece = 16 / sizeof(T), padding = piece;
   T* first;
   int rows;  // rows after padding

@@ -459,8 +459,8 @@ TYPED_TEST(SpdReferee, ThereAreNoNumbersWithoutPivots) {
 }
 
 TYPED_TEST(SpdReferee, AsABackendReadsTheLowerTriangleAndStridesAlone) {
-  // Two systems 4 I + J, 9 numbers apart, with x = (1, 1) and (2, 2). All numbers above the diagonals and between the
-  // systems are NaN.
+  // Two systems `4 I + J` with x = (1, 1) and (2, 2). The second begins 9 elements after the first. All elements above
+  // the diagonals and between the systems are NaN.
   using T = TypeParam;
   const T nan = static_cast<T>(nan_value);
   const std::vector<T> a{5, nan, 1, 5, nan, nan, nan, nan, nan, 5, nan, 1, 5};
