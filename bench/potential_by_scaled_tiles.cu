@@ -109,7 +109,7 @@ std::vector<PotentialStep> potential_steps_by_scaled_tiles() {
   return {
       {"scaled_quarter_in_software", "coordinates in units of the charge: no multiplication by q, dz^2 once per block",
        launch<4, 4, 4, 4>},
-      {"scaled_third_in_software", "the same, five of the 16 roots in software", launch<4, 4, 3, 4>},
+      {"scaled_third_in_software", "the same, five of the 16 roots by multiply-adds", launch<4, 4, 3, 4>},
       {"scaled_third_in_software_cubic", "the same, degree 3", launch<4, 4, 3, 3>},
   };
 }

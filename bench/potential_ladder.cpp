@@ -58,7 +58,8 @@ Ladder potential_ladder(std::int64_t edge, std::int64_t charges) {
       empty_ladder(problem, "From a host to production: potential, " + cubic_title(edge, charges) + ", float32");
   ladder.note =
       "The special-function roofline is measured by a kernel that only computes reciprocal square roots. A pair needs "
-      "one root. Steps that compute some roots in software may exceed the roofline. Production and the cpu backend "
+      "one root. Steps that compute some roots by multiply-adds may exceed the roofline. Production and the cpu "
+      "backend "
       "promise a bound. All other steps are right if the relative L2 error is below 1e-5. The host's rows run on one "
       "thread, and are timed by the host's clock.";
   ladder.steps = host_potential_steps(edge, charges, 1);
