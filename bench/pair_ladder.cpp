@@ -64,8 +64,7 @@ Ladder pair_ladder(std::int64_t rows, std::int64_t columns) {
       "The special-function roofline is measured by a kernel that only computes reciprocal square roots. A pair needs "
       "one root. Steps that compute some roots by multiply-adds may exceed the roofline. All steps are judged by the "
       "bound of the production code. For these charges every step keeps the bound, but only production promises it. "
-      "Atomic additions "
-      "come in the order in which warps end. The host's row is timed by the host's clock.";
+      "Atomic additions come in the order in which warps end. The host's row is timed by the host's clock.";
   ladder.unit = "pairs";
   ladder.exponent = 12;
   ladder.work = problem->pairs();

@@ -59,9 +59,8 @@ Ladder potential_ladder(std::int64_t edge, std::int64_t charges) {
   ladder.note =
       "The special-function roofline is measured by a kernel that only computes reciprocal square roots. A pair needs "
       "one root. Steps that compute some roots by multiply-adds may exceed the roofline. Production and the cpu "
-      "backend "
-      "promise a bound. All other steps are right if the relative L2 error is below 1e-5. The host's rows run on one "
-      "thread, and are timed by the host's clock.";
+      "backend promise a bound. All other steps are right if the relative L2 error is below 1e-5. The host's rows run "
+      "on one thread, and are timed by the host's clock.";
   ladder.steps = host_potential_steps(edge, charges, 1);
   std::vector<PotentialStep> between = potential_steps_by_points();
   for (const std::vector<PotentialStep>& more : {potential_steps_by_tiles(), potential_steps_by_scaled_tiles()})
