@@ -58,7 +58,7 @@ class OutputStands : public Error {
 /// Prints the text about a written file. The file is complete, so the command succeeds even if the text cannot be
 /// printed. With --json, the command fails instead, because the caller relies on the object on stdout.
 ExitCode print_about(const std::string& file, bool json, const std::string& text) {
-  end_soon_with({json, words_on_whole(file), {}});
+  set_last_message({json, words_on_whole(file), {}});
   try {
     return print(text);
   } catch (const Error& unheard) {
@@ -177,7 +177,7 @@ constexpr auto temporary_files = [](const auto& options) -> std::vector<std::str
 
 /// Says on stderr what went wrong, and on stdout too if the call asks for JSON.
 ExitCode refuse(ErrorKind kind, std::string message, const Words& words) {
-  end_soon_without_words();  // this message replaces the handler's
+  drop_last_message();  // this message replaces the handler's
   const ExitCode code = exit_code_of(kind, interrupting_signal());
   const std::string how = how_to_resume();
   if (kind == ErrorKind::interrupted) message += how.empty() ? words_on_nothing_left : ".";
@@ -282,11 +282,11 @@ ExitCode execute(int argc, const char* const* argv, const Words& words) {
                    words.log_file());  // before parsing, so that the log file also gets the refusal of a call
     have_large_stacks();
     const Invocation call = parse_options(argc, argv);
-    const TellsOfMissingMemory tells;  // created only now: CLI11 allocates in places that must not throw
+    const NewThrowsOnce throws_once;  // created only now: CLI11 allocates in places that must not throw
     set_up_logging(call.verbosity, call.log_file);
-    if (!call.log_file.empty()) end_soon_in_log(call.log_file);
+    if (!call.log_file.empty()) set_log_of_last_message(call.log_file);
     note_in_log_file(std::string("smallbatch ") + version_text + ": " + call.command_line);
-    end_soon_with({words.have("--json"), ". Run again.", std::visit(temporary_files, call.command)});
+    set_last_message({words.have("--json"), ". Run again.", std::visit(temporary_files, call.command)});
     catch_interruptions();
     // A reader of `info`, such as `head`, may close the pipe early. SIGPIPE then ends `info`, but no other command.
     if (!std::holds_alternative<InfoOptions>(call.command)) std::signal(SIGPIPE, SIG_IGN);

@@ -24,12 +24,12 @@ constexpr std::size_t reserve_bytes = std::size_t{16} << 20, largest_piece = std
 constexpr std::size_t usual_alignment = alignof(std::max_align_t);
 
 alignas(4096) constinit std::array<std::byte, reserve_bytes> reserve{};
-constinit std::atomic<std::size_t> given = 0;  // bytes given out; none come back
-constinit std::atomic<bool> was_told = true;   // false: the next `new` that finds no memory throws
+constinit std::atomic<std::size_t> given = 0;            // bytes given out; none come back
+constinit std::atomic<bool> can_new_use_reserve = true;  // false: the next `new` that finds no memory throws
 
 bool is_of_reserve(const void* memory) {
-  const auto* const place = static_cast<const std::byte*>(memory);
-  return !std::less<>()(place, reserve.data()) && std::less<>()(place, reserve.data() + reserve.size());
+  const auto* const byte = static_cast<const std::byte*>(memory);
+  return !std::less<>()(byte, reserve.data()) && std::less<>()(byte, reserve.data() + reserve.size());
 }
 
 /// Returns memory from the reserve, or null if the request is too large. Stores the size just before the memory.
@@ -96,15 +96,15 @@ void* aligned(std::size_t alignment, std::size_t size) noexcept {
 }
 
 void* after_refusal(std::size_t size, std::size_t alignment) {
-  void* const found = was_told.exchange(true) ? take_from_reserve(size, alignment) : nullptr;
+  void* const found = can_new_use_reserve.exchange(true) ? take_from_reserve(size, alignment) : nullptr;
   if (!found) throw std::bad_alloc();
   return found;
 }
 
 }  // namespace
 
-TellsOfMissingMemory::TellsOfMissingMemory() noexcept { was_told = false; }
-TellsOfMissingMemory::~TellsOfMissingMemory() { was_told = true; }
+NewThrowsOnce::NewThrowsOnce() noexcept { can_new_use_reserve = false; }
+NewThrowsOnce::~NewThrowsOnce() { can_new_use_reserve = true; }
 
 }  // namespace smallbatch
 

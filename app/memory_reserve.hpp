@@ -10,13 +10,13 @@ namespace smallbatch {
 
 /// While an object of this class lives, the first `new` that finds no memory throws. At other times, such as before and
 /// after main, `new` takes from the reserve instead.
-class TellsOfMissingMemory {
+class NewThrowsOnce {
  public:
-  TellsOfMissingMemory() noexcept;
+  NewThrowsOnce() noexcept;
   // NOLINTNEXTLINE(performance-trivially-destructible): in memory_reserve.cpp it is not trivial
-  ~TellsOfMissingMemory();
-  TellsOfMissingMemory(const TellsOfMissingMemory&) = delete;
-  TellsOfMissingMemory& operator=(const TellsOfMissingMemory&) = delete;
+  ~NewThrowsOnce();
+  NewThrowsOnce(const NewThrowsOnce&) = delete;
+  NewThrowsOnce& operator=(const NewThrowsOnce&) = delete;
 };
 
 }  // namespace smallbatch

@@ -3,7 +3,7 @@
 
 namespace smallbatch {
 
-TellsOfMissingMemory::TellsOfMissingMemory() noexcept = default;
-TellsOfMissingMemory::~TellsOfMissingMemory() = default;
+NewThrowsOnce::NewThrowsOnce() noexcept = default;
+NewThrowsOnce::~NewThrowsOnce() = default;
 
 }  // namespace smallbatch

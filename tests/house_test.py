@@ -23,7 +23,7 @@ MAY_INCLUDE = {
 # The floors of a room, from the lowest up. A file may include files of its own floor and of lower floors. The empty
 # name stands for files that lie directly in the room: the program in app, the public headers in io.
 FLOORS = {
-    "app": ["cli", "judge", "report", "run", "commands", ""],
+    "app": ["cli", "verification", "report", "run", "commands", ""],
     "io": ["", "integrity", "hdf5", "interchange", "format", "picture"],
 }
 # Headers of a third party -> its door, the files that may include them. Both are regular expressions for whole paths.

@@ -25,14 +25,14 @@ AnyCommand Command::finish() {
   for (const CLI::Option* option : app_->get_options())
     if (std::ranges::count(option->results(), "") > 0 && std::ranges::count(lists_, option) == 0)
       refuse_empty_option(option->get_name());
-  for (const auto& look : second_looks_) look();
+  for (const auto& check : checks_) check();
   return options();
 }
 
 void Command::threads(unsigned& count) {
   number("--threads", count, {0U, 4096U},
          "CPU threads; 0: as OMP_NUM_THREADS or SLURM_CPUS_PER_TASK says, else one per core", "4");
-  second_look([&count] {
+  add_check([&count] {
     if (count == 0) count = threads_of_environment();
   });
 }

@@ -36,7 +36,7 @@ class Command {
   virtual ~Command() = default;
 
   [[nodiscard]] bool is_called() const { return app_->parsed(); }
-  /// Runs the checks of second_look() and returns the user's options. Called once, after the whole command line has
+  /// Runs the checks of add_check() and returns the user's options. Called once, after the whole command line has
   /// been read.
   AnyCommand finish();
 
@@ -77,13 +77,13 @@ class Command {
   }
   void hdf5_input(const std::string& name, std::string& path, const std::string& help) {
     required(name, path, help);
-    second_look([&path] { check_hdf5_input(path); });
+    add_check([&path] { check_hdf5_input(path); });
   }
   /// Declares -o/--output for an HDF5 file, and --overwrite.
   void hdf5_output(std::string& path, bool& overwrite, const std::string& help) {
     required("-o,--output", path, help);
     overwrite_flag(overwrite);
-    second_look([&path] { check_hdf5_output(path); });
+    add_check([&path] { check_hdf5_output(path); });
   }
   void flag(const std::string& name, bool& value, const std::string& help) {
     app_->add_flag(name, value, help)->group(heading_);
@@ -97,7 +97,7 @@ class Command {
   template <class Use>
   CLI::Option* text(const std::string& name, const std::string& by_default, const std::string& help, const Use& use) {
     std::string& value = texts_.emplace_back(by_default);
-    second_look([&value, use] { use(value); });
+    add_check([&value, use] { use(value); });
     return option(name, value, help);
   }
   /// Declares an option that takes one of several words, or a synonym of one of them. Each word stands for a value.
@@ -122,7 +122,7 @@ class Command {
 
   /// Adds a check that runs after the whole command line has been read. Checks run in the order in which they were
   /// added.
-  void second_look(std::function<void()> look) { second_looks_.push_back(std::move(look)); }
+  void add_check(std::function<void()> check) { checks_.push_back(std::move(check)); }
   [[nodiscard]] bool is_given(const std::string& option) const { return app_->count(option) > 0; }
 
   /// Sets the end of the help: the text `before`, then example command lines.
@@ -137,7 +137,7 @@ class Command {
   std::string heading_;
   std::deque<std::string> texts_;
   std::vector<const CLI::Option*> lists_;
-  std::vector<std::function<void()>> second_looks_;
+  std::vector<std::function<void()>> checks_;
 
   /// Returns the file format's word for `word`, if `word` is a spelling of an earlier version or of the Python package.
   /// Otherwise returns an empty text.

@@ -30,21 +30,21 @@ namespace {
 constexpr std::array<std::pair<int, const char*>, 4> ending_signals{
     {{SIGINT, "SIGINT"}, {SIGTERM, "SIGTERM"}, {SIGHUP, "SIGHUP"}, {SIGXCPU, "SIGXCPU"}}};
 /// After a signal, the running code has the time `patience` to notice the signal. Then it has the time
-/// `patience_with_words` to report the signal. Together with the handlers, both times stay below one second.
-constexpr ::suseconds_t patience_microseconds = 700'000, patience_with_words_microseconds = 200'000;
+/// `report` to report the signal. Together with the handlers, both times stay below one second.
+constexpr ::suseconds_t patience_microseconds = 700'000, report_microseconds = 200'000;
 
 std::atomic<int> caught_signal = 0;  // lock-free, because a handler writes it
 static_assert(std::atomic<int>::is_always_lock_free);
 
 /// The last messages, one for each signal.
-struct ReadyWords {
+struct ReadyMessages {
   std::array<std::string, ending_signals.size()> to_stderr, to_stdout, to_log;
   std::vector<std::string> to_remove;
 };
-std::atomic<const ReadyWords*> ready_words = nullptr;
+std::atomic<const ReadyMessages*> ready_messages = nullptr;
 std::atomic<int> log_file = -1;            // open descriptor
 std::atomic<int> local_time_is_ahead = 0;  // seconds ahead of UTC
-static_assert(std::atomic<const ReadyWords*>::is_always_lock_free);
+static_assert(std::atomic<const ReadyMessages*>::is_always_lock_free);
 
 void set_handler(int signal, void (*handler)(int)) {
   struct sigaction action {};
@@ -121,15 +121,15 @@ void write_log_line(const std::string& text) {
 }
 
 extern "C" void end_here(int) {
-  const ReadyWords* const words = ready_words;
+  const ReadyMessages* const messages = ready_messages;
   const int signal = caught_signal;
   if (signal == 0) return;  // another timer has expired
-  for (std::size_t k = 0; words && k < ending_signals.size(); ++k) {
+  for (std::size_t k = 0; messages && k < ending_signals.size(); ++k) {
     if (ending_signals[k].first != signal) continue;
-    for (const std::string& file : words->to_remove) remove_own(file.c_str());
-    write_text(STDERR_FILENO, words->to_stderr[k]);
-    write_text(STDOUT_FILENO, words->to_stdout[k]);
-    write_log_line(words->to_log[k]);
+    for (const std::string& file : messages->to_remove) remove_own(file.c_str());
+    write_text(STDERR_FILENO, messages->to_stderr[k]);
+    write_text(STDOUT_FILENO, messages->to_stdout[k]);
+    write_log_line(messages->to_log[k]);
   }
   ::_exit(128 + signal);
 }
@@ -176,23 +176,23 @@ void stop_if_interrupted() {
     throw Error(ErrorKind::interrupted, "stopped by " + signal_name(signal));
 }
 
-void end_soon_with(const LastWords& words) {
+void set_last_message(const LastMessage& last) {
   static std::mutex mutex;
-  static auto& all = *new std::deque<ReadyWords>;  // never freed, because a handler may read any of them
+  static auto& all = *new std::deque<ReadyMessages>;  // never freed, because a handler may read any of them
   const std::lock_guard lock(mutex);
-  ReadyWords& ready = all.emplace_back();
+  ReadyMessages& ready = all.emplace_back();
   for (std::size_t k = 0; k < ending_signals.size(); ++k) {
-    const std::string message = std::string("stopped by ") + ending_signals[k].second + words.remedy;
+    const std::string message = std::string("stopped by ") + ending_signals[k].second + last.remedy;
     ready.to_stderr[k] = "smallbatch: " + message + "\n";
     ready.to_log[k] = "error " + message + "\n";
-    if (words.on_stdout_too)
+    if (last.on_stdout_too)
       ready.to_stdout[k] = error_json(ErrorKind::interrupted, message, 128 + ending_signals[k].first);
   }
-  ready.to_remove = words.to_remove;
-  ready_words = &ready;
+  ready.to_remove = last.to_remove;
+  ready_messages = &ready;
 }
 
-void end_soon_in_log(const std::string& path) {
+void set_log_of_last_message(const std::string& path) {
   const std::time_t now = std::time(nullptr);
   std::tm local{};
   ::localtime_r(&now, &local);
@@ -201,13 +201,13 @@ void end_soon_in_log(const std::string& path) {
 }
 
 void remove_unfinished() {
-  if (const ReadyWords* const words = ready_words)
-    for (const std::string& file : words->to_remove) remove_own(file.c_str());
+  if (const ReadyMessages* const messages = ready_messages)
+    for (const std::string& file : messages->to_remove) remove_own(file.c_str());
 }
 
-void end_soon_without_words() {
-  ready_words = nullptr;
-  if (caught_signal != 0) set_clock(patience_with_words_microseconds);
+void drop_last_message() {
+  ready_messages = nullptr;
+  if (caught_signal != 0) set_clock(report_microseconds);
 }
 
 void offer_resumption(const std::string& how) {

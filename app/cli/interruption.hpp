@@ -25,20 +25,20 @@ inline std::string words_on_whole(const std::string& output) { return ". " + out
 int interrupting_signal();
 
 /// The last message and the files to remove, for a process that the signal handler ends.
-struct LastWords {
+struct LastMessage {
   bool on_stdout_too = false;          ///< the message goes to stdout too, as JSON
   std::string remedy;                  ///< says which files are left and what to do
   std::vector<std::string> to_remove;  ///< files, removed only if this process has them open
 };
-/// Sets the last words. They replace the last words of earlier calls.
-void end_soon_with(const LastWords& words);
+/// Sets the last message. It replaces that of earlier calls.
+void set_last_message(const LastMessage& last);
 /// Also writes the last message to `log_file`, as a log line, if a signal ends the process.
-void end_soon_in_log(const std::string& log_file);
-/// Removes the files of LastWords::to_remove. It is for a process that ends for a reason other than a signal.
+void set_log_of_last_message(const std::string& log_file);
+/// Removes the files of LastMessage::to_remove. It is for a process that ends for a reason other than a signal.
 void remove_unfinished();
 /// Keeps the handler from writing the last message. From now on the code that noticed the signal writes a message, or
 /// another process does.
-void end_soon_without_words();
+void drop_last_message();
 
 /// Sets the sentence on how to resume a failed run, for the error message. It is empty if the run leaves nothing.
 void offer_resumption(const std::string& how);

@@ -104,7 +104,7 @@ class MergeCommand final : public Command {
               "merge share1.h5 share2.h5 -o merged.h5"});
     heading("Input");
     required("shares", merge_.shares, "Result files of all shares, in any order");
-    second_look([this] {
+    add_check([this] {
       for (const std::string& share : merge_.shares) check_hdf5_input(share);
     });
     heading("Output");
@@ -190,7 +190,7 @@ class ReportCommand final : public Command {
     heading("Input");
     hdf5_input("results", report_.results, "Result file");
     optional_file("--problems", report_.problems, "Problem file; its atoms are drawn on the maps");
-    second_look([this] { check_hdf5_input(report_.problems); });
+    add_check([this] { check_hdf5_input(report_.problems); });
     without_default("--problem", report_.shown,
                     "Name or index of a problem to draw; may be given several times (default: the one with the largest "
                     "error)")
@@ -198,7 +198,7 @@ class ReportCommand final : public Command {
     without_default("--range", report_.range, "Ends of the colours of maps, and their unit, as '5 kT/e'");
     heading("Output");
     required("-o,--output", report_.output, "HTML file; it needs no other file and no network");
-    second_look([this] { check_page_output(report_.output); });
+    add_check([this] { check_page_output(report_.output); });
     overwrite_flag(report_.overwrite);
     json_flag(report_.json);
   }
@@ -241,7 +241,7 @@ class GenerateSpdCommand final : public Command {
            "Whole matrices, or triangles packed row by row");
     choice("--uplo", uplo_, {{"both", Uplo::both}, {"lower", Uplo::lower}, {"upper", Uplo::upper}},
            "Triangles of dense matrices that are read");
-    second_look([this] {
+    add_check([this] {
       const bool is_packed = packed_ != Uplo::both;
       if (is_packed && is_given("--uplo")) refuse_option_with("--uplo", "packed triangles (--storage)");
       if (packed_ == Uplo::upper && is_given("--sizes"))
@@ -253,7 +253,7 @@ class GenerateSpdCommand final : public Command {
     });
     choice("--compute", spd_.shape.determinant_only, {{"solution", false}, {"log_determinant", true}},
            "Wanted answer: x (or the inverse), or only ln det A");
-    second_look([this] {
+    add_check([this] {
       if (!spd_.shape.determinant_only) return;
       if (is_given("--nrhs")) refuse_option_with("--nrhs", "--compute log_determinant");
       spd_.shape.nrhs = 0;
@@ -261,7 +261,7 @@ class GenerateSpdCommand final : public Command {
     choice("--family", spd_.family, named, "Family of matrices (listed below)");
     number("--condition", spd_.condition, {1, 1e300}, "Condition number, for families that let you choose it");
     number("--seed", spd_.seed, {}, "Seed; equal seeds give equal numbers");
-    second_look([this] {
+    add_check([this] {
       const auto& family = describe_spd_family(spd_.family);
       const std::string with = "--family " + std::string(family.name);
       if (!family.takes_condition && is_given("--condition"))
@@ -271,7 +271,7 @@ class GenerateSpdCommand final : public Command {
     });
     heading("Output");
     option("--set", spd_.set, "Name of the set");
-    second_look([this] { check_set_name(spd_.set); });
+    add_check([this] { check_set_name(spd_.set); });
     hdf5_output(spd_.output, spd_.overwrite, "Problem file");
     json_flag(spd_.json);
   }
@@ -304,7 +304,7 @@ class ChargesCommand : public Command {
     number("--screening-length", asked.screening_length, from_0_on, "Screening length, angstrom; 0: none", "8");
     number("--width", asked.width, from_0_on, "Width of Gaussian charges, angstrom; 0: point charges", "0.6");
     number("--dielectric", asked.dielectric, above_0, "Relative permittivity", "78.4");
-    second_look([this, &asked, of_lattices] {
+    add_check([this, &asked, of_lattices] {
       for (const std::string& option : of_lattices)
         if (asked.targets == TargetKind::charges && is_given(option))
           refuse_option_with(option, "--targets charges, where there is no lattice");
@@ -334,7 +334,7 @@ class GenerateChargesCommand final : public ChargesCommand {
     flag("--per-charge", charges_.per_charge, "With --pair-energy: also the energy of each charge");
     flag("--groups", charges_.groups,
          "With --pair-energy: only pairs between the first and the second half of the charges");
-    second_look([this] {
+    add_check([this] {
       for (const char* option : {"--targets", "--field"})
         if (charges_.pair_energy && is_given(option)) refuse_option_with(option, "--pair-energy");
       for (const char* option : {"--per-charge", "--groups"})
@@ -345,7 +345,7 @@ class GenerateChargesCommand final : public ChargesCommand {
     number("--seed", charges_.seed, {}, "Seed; equal seeds give equal numbers");
     heading("Output");
     option("--set", charges_.set, "Name of the set");
-    second_look([this] {
+    add_check([this] {
       check_set_name(charges_.set);
       if (charges_.charges > 0 && charges_.batch > (std::int64_t{1} << 40) / charges_.charges)
         refuse_option("--batch", std::to_string(charges_.batch),
@@ -387,7 +387,7 @@ class GenerateSignalCommand final : public Command {
     number("--seed", signal_.seed, {}, "Seed; equal seeds give equal numbers");
     heading("Output");
     option("--set", signal_.set, "Name of the set");
-    second_look([this] {
+    add_check([this] {
       check_set_name(signal_.set);
       const std::int64_t samples = std::max<std::int64_t>(1, signal_.times) * signal_.inputs;
       if (signal_.channels > (std::int64_t{1} << 58) / samples)
@@ -436,7 +436,7 @@ class ImportCommand final : public ChargesCommand {
            "Distance from the outermost charges to the edge of the lattice, angstrom");
     choice("--lattice", import_.placement, {{"common", LatticePlacement::common}, {"each", LatticePlacement::each}},
            "One lattice around all problems, or one around each (all of one shape)");
-    second_look([this] {
+    add_check([this] {
       const bool has_extent = is_given("--shape") && is_given("--spacing");
       if (has_extent && is_given("--margin"))
         refuse_option_with("--margin", "--shape and --spacing, which give the extent already");
@@ -450,7 +450,7 @@ class ImportCommand final : public ChargesCommand {
     number("--temperature", import_.temperature, above_0, "Temperature for kT/e, kelvin");
     asked_of_charges(import_.asked, {"--shape", "--spacing", "--origin", "--margin", "--lattice"});
     option("--set", import_.set, "Name of the set");
-    second_look([this] {
+    add_check([this] {
       if (import_.signal.samples.inputs > 0 && !is_given("--set")) import_.set = "signals";
       check_set_name(import_.set);
       for (const auto& names : {of_charges_, of_signals_, std::vector<std::string>{"--set"}})
@@ -484,7 +484,7 @@ class ImportCommand final : public ChargesCommand {
            "1e-5");
     number("--start-time", signal.start_time, from_0_on, "Start of the recording, Julian date; 0: unknown",
            "2460000.5");
-    second_look([this] {
+    add_check([this] {
       const bool are_signals = import_.signal.samples.inputs > 0;
       if (is_given("--first-frequency") && import_.signal.channel_width == 0)
         throw Error(ErrorKind::usage, "--first-frequency cannot be given alone",
@@ -522,13 +522,13 @@ class ExportCommand final : public Command {
     option("--set", export_.set, "Potential or correlation set (default: the only one)");
     number("--index", export_.index, {0}, "Problem within the set; for a picture of visibilities, the integration");
     optional_file("--problems", export_.problems, "Problem file; its charges become the atoms of a cube file");
-    second_look([this] { check_hdf5_input(export_.problems); });
+    add_check([this] { check_hdf5_input(export_.problems); });
     heading("Picture");
     choice("--axis", export_.axis, {{"x", 0}, {"y", 1}, {"z", 2}}, "Axis at right angles to the slice of a map");
     limited<std::int64_t>(
         without_default("--slice", export_.slice, "Index of the slice along that axis (default: the middle)"), {0},
         "32");
-    second_look([this] {
+    add_check([this] {
       for (const char* name : {"--axis", "--slice"})
         if (is_given(name)) export_.of_slices.emplace_back(name);
     });
@@ -536,7 +536,7 @@ class ExportCommand final : public Command {
     required("-o,--output", export_.output,
              "Output file; its ending chooses the format: " + map_endings("or") + " of a map; of visibilities " +
                  uvh5_ending + " or " + visibility_picture_ending);
-    second_look([this] {
+    add_check([this] {
       check_export_output(export_.output);
       for (const auto& [name, ending] : {std::pair{"--axis", ".png"}, {"--slice", ".png"}, {"--problems", ".cube"}})
         if (is_given(name) && !export_.output.ends_with(ending))

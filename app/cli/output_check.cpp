@@ -25,13 +25,13 @@ bool is_same_file(const std::string& one, const std::string& other) {
   std::error_code unknown;
   if (std::filesystem::equivalent(one, other, unknown)) return true;
   // equivalent() fails if a file does not exist. The names are then compared.
-  const auto place = [](const std::string& path) {
+  const auto canonical_path = [](const std::string& path) {
     std::error_code failure;
     const std::filesystem::path whole = std::filesystem::absolute(path, failure);
     const std::filesystem::path found = std::filesystem::weakly_canonical(whole, failure);
     return !failure ? found : std::filesystem::path(path).lexically_normal();
   };
-  return !one.empty() && !other.empty() && place(one) == place(other);
+  return !one.empty() && !other.empty() && canonical_path(one) == canonical_path(other);
 }
 
 }  // namespace smallbatch

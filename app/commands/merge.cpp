@@ -14,12 +14,12 @@
 #include "app/cli/logging.hpp"
 #include "app/cli/output_check.hpp"
 #include "app/commands/commands.hpp"
-#include "app/judge/byte_verdict.hpp"
-#include "app/judge/outcome.hpp"
 #include "app/report/provenance.hpp"
 #include "app/report/summary.hpp"
 #include "app/run/cut_into_blocks.hpp"
-#include "app/run/told_results.hpp"
+#include "app/run/report_reader.hpp"
+#include "app/verification/byte_verdict.hpp"
+#include "app/verification/outcome.hpp"
 #include "core/error.hpp"
 #include "core/number_text.hpp"
 #include "core/visible_text.hpp"
@@ -398,7 +398,7 @@ RunReport merge(const MergeOptions& options, const std::string& command_line) {
 
 std::string merge_text(const MergeOptions& options, const RunReport& merged) {
   if (options.json) {
-    RunReport report = told_report(ResultReader(options.output), options.output);
+    RunReport report = read_report(ResultReader(options.output), options.output);
     report.command = "merge";
     report.merged_shares = static_cast<std::int64_t>(options.shares.size());
     return report_json(report);

@@ -21,7 +21,7 @@
 #include "app/commands/commands.hpp"
 #include "app/report/input_identity.hpp"
 #include "app/report/set_json.hpp"
-#include "app/run/told_results.hpp"
+#include "app/run/report_reader.hpp"
 #include "core/error.hpp"
 #include "core/visible_text.hpp"
 #include "io/interchange/export_file.hpp"
@@ -87,8 +87,8 @@ void run_python(std::vector<std::string> words) {
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
   constexpr std::string_view mark = "error: ";
   const std::string line = last_line(std::move(said));
-  if (const std::size_t place = line.find(mark); WIFEXITED(status) && place != std::string::npos)
-    throw Error(kind_of(WEXITSTATUS(status)), line.substr(place + mark.size()));
+  if (const std::size_t begin = line.find(mark); WIFEXITED(status) && begin != std::string::npos)
+    throw Error(kind_of(WEXITSTATUS(status)), line.substr(begin + mark.size()));
   fail_without_python(line.empty() ? "python3 ended without a word" : "python3 says: " + visible_text(line));
 }
 
@@ -112,7 +112,7 @@ std::string write_report(const ReportOptions& options) {
     }
     for_each_set(results.sets(), [&]<class Set>(const Set& set) {
       stop_if_interrupted();
-      SetOutcome outcome = told_outcome(results, set);
+      SetOutcome outcome = read_outcome(results, set);
       if constexpr (std::is_same_v<Set, SolveSet>) outcome.count_numbers(results, set);
       outcome.count_statuses(results, set_path(set), 0, set.batch);
       failed += outcome.failed_count();

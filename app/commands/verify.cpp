@@ -9,11 +9,11 @@
 #include "app/cli/logging.hpp"
 #include "app/cli/option_texts.hpp"
 #include "app/commands/commands.hpp"
-#include "app/judge/byte_verdict.hpp"
-#include "app/judge/outcome.hpp"
-#include "app/judge/piece_sums.hpp"
 #include "app/report/input_identity.hpp"
 #include "app/run/cut_into_blocks.hpp"
+#include "app/verification/byte_verdict.hpp"
+#include "app/verification/outcome.hpp"
+#include "app/verification/piece_sums.hpp"
 #include "core/error.hpp"
 #include "core/number_text.hpp"
 #include "io/format/byte_check.hpp"
@@ -68,8 +68,8 @@ void expect_same(const Files& files, const std::string& dataset, const std::vect
   const auto text = [](const std::vector<T>& values, auto value) {
     return value == values.end() ? "the end" : number_text(*value);
   };
-  const std::string place = "[" + std::to_string(expected - asked.begin()) + "]";
-  expect_same(files, dataset + place, text(asked, expected), text(found, got));
+  const std::string index = "[" + std::to_string(expected - asked.begin()) + "]";
+  expect_same(files, dataset + index, text(asked, expected), text(found, got));
 }
 
 /// Checks that every set of the results is a set of the problem file, and that its verdicts are consistent.
@@ -216,7 +216,7 @@ SetOutcome verify_set(const Files& files, const SolveSet& set) {
     if (block.sizes != sizes)
       throw Error(ErrorKind::bad_input, "cannot use " + set_path(set) + "/size of " + files.options.results,
                   "it is not that of " + files.options.problems, "Name the file from which they were made.");
-    tally.count(block, tally.judge(block));
+    tally.count(block, tally.verify(block));
     progress.advance(static_cast<double>(range.count));
   }
   return tally.outcome;
@@ -236,7 +236,7 @@ SetOutcome verify_set(const Files& files, const PotentialSet& set, const Potenti
     stop_if_interrupted();
     tally.outcome.problems_hash += read_block(files.problems, set, range, block);
     files.results.read(results_set, block);
-    tally.count(block, tally.judge(block, [&](double judged) { progress.advance(judged); }));
+    tally.count(block, tally.verify(block, [&](double verified) { progress.advance(verified); }));
   }
   tally.finish(files.results.statistics(results_set));
   return tally.outcome;
@@ -259,7 +259,7 @@ SetOutcome verify_set(const Files& files, const PairEnergySet& set, const PairEn
     stop_if_interrupted();
     tally.outcome.problems_hash += read_block(files.problems, set, range, block);
     files.results.read(results_set, block);
-    tally.count(block, tally.judge(block));
+    tally.count(block, tally.verify(block));
     progress.advance(static_cast<double>(range.count));
   }
   return tally.outcome;
@@ -274,7 +274,7 @@ SetOutcome verify_set(const Files& files, const CorrelationSet& set, const Corre
     tally.outcome.problems_hash += read_block(files.problems, set, range, block);
     block.info.clear();
     if (ends_integration(block, set)) files.results.read(results_set, block);
-    tally.count(block, tally.judge(block));
+    tally.count(block, tally.verify(block));
     progress.advance(multiply_adds(block));
   }
   tally.finish();

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "app/judge/outcome.hpp"
 #include "app/report/stage_seconds.hpp"
+#include "app/verification/outcome.hpp"
 
 namespace smallbatch {
 

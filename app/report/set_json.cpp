@@ -1,6 +1,6 @@
 #include "app/report/set_json.hpp"
 
-#include "app/judge/outcome.hpp"
+#include "app/verification/outcome.hpp"
 #include "core/units.hpp"
 
 namespace smallbatch {

@@ -155,7 +155,7 @@ std::vector<Stage> stages_of(const RunReport& report) {
   return stages;
 }
 
-const Stage* bound_of(const std::vector<Stage>& stages, double total) {
+const Stage* slowest_stage(const std::vector<Stage>& stages, double total) {
   const auto longest = std::ranges::max_element(stages, {}, &Stage::seconds);
   return longest->seconds > 0 && 2 * longest->seconds >= total ? &*longest : nullptr;
 }
@@ -207,8 +207,8 @@ std::string report_text(const RunReport& report) {
     const double total = report.seconds.total;
     text << "device: " << report.device << "\n"
          << "time: " << seconds_text(total);
-    if (const Stage* const bound = bound_of(stages, total))
-      text << "; slowest stage: " << bound->name << " (to speed it up: " << bound->remedy << ")";
+    if (const Stage* const slowest = slowest_stage(stages, total))
+      text << "; slowest stage: " << slowest->name << " (to speed it up: " << slowest->remedy << ")";
     text << "\n";
     for (const Stage& stage : stages) {
       if (stage.seconds <= 0) continue;
@@ -296,8 +296,8 @@ std::string report_json(const RunReport& report) {
       json[key] = report.has(kind) ? text_json(report.computer(kind)) : Json(nullptr);
     const StageSeconds& s = report.seconds;
     const std::vector<Stage> stages = stages_of(report);
-    const Stage* const bound = bound_of(stages, s.total);
-    json["bound_by"] = bound ? Json(bound->name) : Json(nullptr);
+    const Stage* const slowest = slowest_stage(stages, s.total);
+    json["bound_by"] = slowest ? Json(slowest->name) : Json(nullptr);
     json["problem_bytes"] = count_json<Json>(report.problem_bytes);
     json["result_bytes"] = count_json<Json>(report.result_bytes);
     json["seconds"] = nullptr;  // stays null for a merged file, because its shares took the time

@@ -44,7 +44,7 @@ struct Stage {
 std::vector<Stage> stages_of(const RunReport& report);
 /// Returns the slowest stage, if it takes at least half of the total time; else null. Below half, no single stage
 /// determines the time.
-const Stage* bound_of(const std::vector<Stage>& stages, double total);
+const Stage* slowest_stage(const std::vector<Stage>& stages, double total);
 /// Returns the amount of work per second in words, for a time of `seconds`.
 std::string stage_rate(const Stage& stage, double seconds);
 

@@ -6,13 +6,13 @@
 #include "app/cli/json_text.hpp"
 #include "app/cli/option_texts.hpp"
 #include "app/cli/quantities.hpp"
-#include "app/judge/outcome.hpp"
 #include "app/report/input_identity.hpp"
 #include "app/report/set_json.hpp"
 #include "app/run/decision.hpp"
 #include "app/run/ranks.hpp"
 #include "app/run/resumption.hpp"
 #include "app/run/run_journal.hpp"
+#include "app/verification/outcome.hpp"
 #include "core/error.hpp"
 #include "core/parallel.hpp"
 #include "core/text_streams.hpp"
@@ -43,7 +43,7 @@ std::string dry_run(const RunOptions& options) {
   const InputGuard guard(options.problems, reader.descriptor());
   const auto input = [&] { return guard.identify(); };
   auto [plan, complete, start_seconds] = decide(options, reader, input);
-  const bool goes_on = !complete && find_unfinished(options, left_behind(options.results), Journal::Access::looked_at,
+  const bool goes_on = !complete && find_unfinished(options, left_behind(options.results), Journal::Access::read_only,
                                                     [&, &plan = plan] { return run_identity(options, plan, input()); });
   const Computers computers = make_computers(plan.device, options.spd, reader.sets());
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "app/judge/outcome.hpp"
 #include "app/run/cut_into_blocks.hpp"
+#include "app/verification/outcome.hpp"
 #include "core/usable_kernels.hpp"
 
 namespace smallbatch {

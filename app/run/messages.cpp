@@ -194,7 +194,7 @@ std::string to_message(const FinishedBlock& finished, const SetOutcome& outcome,
   Cbor cbor(std::move(memory));
   cbor.begin_map() << "blocks" << std::pair(finished.first_block, finished.last_block);
   (cbor << "counted").binary(finished.counted);
-  (cbor << "judged").binary(finished.judged);
+  (cbor << "judged").binary(finished.verified);
   cbor << "outcome";
   put(cbor, outcome, 0);
   cbor << "ranges" << finished.ranges << "set" << finished.set << "written";

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "app/judge/outcome.hpp"
 #include "app/run/stages.hpp"
+#include "app/verification/outcome.hpp"
 #include "io/output_layout.hpp"
 
 namespace smallbatch {
@@ -39,7 +39,7 @@ struct FinishedBlock {
   std::int64_t first_block = 0, last_block = 0;
   std::vector<std::int64_t> ranges;   ///< ranges of these blocks, several numbers for each (app/run/run_set.cpp)
   std::vector<WrittenRange> written;  ///< ranges of datasets that hold the results of all these blocks
-  std::string judged, counted;        ///< states of the tallies
+  std::string verified, counted;      ///< states of the tallies
   std::uint64_t problems_hash = 0;    ///< hash of all problems of the set up to these blocks
 };
 /// Returns the message. `memory` is an earlier message, reused, or empty.

@@ -26,12 +26,12 @@
 #include "app/run/messages.hpp"
 #include "app/run/plan.hpp"
 #include "app/run/ranks.hpp"
+#include "app/run/report_reader.hpp"
 #include "app/run/resumption.hpp"
 #include "app/run/run_journal.hpp"
 #include "app/run/run_set.hpp"
 #include "app/run/smaller_blocks.hpp"
 #include "app/run/stages.hpp"
-#include "app/run/told_results.hpp"
 #include "core/block_memory.hpp"
 #include "core/device.hpp"
 #include "core/error.hpp"
@@ -102,7 +102,7 @@ class Pipeline {
   [[nodiscard]] RunIdentity identity() const { return run_identity(options_, plan_, input_.get()); }
   void open();
   void decide();
-  void take_place();
+  void lock_output();
   void lay_out();
   void share_layout();
   void name_computers();
@@ -161,7 +161,7 @@ void Pipeline::open() {
   guard_.emplace(options_.problems, reader_->descriptor());
   const auto identify = [this] { return guard_->identify(); };
   input_ = ranks_.is_first() ? async_if_possible(identify) : std::async(std::launch::deferred, identify);
-  ranks_.is_first() ? remains_.are_none() : end_soon_without_words();
+  ranks_.is_first() ? remains_.are_none() : drop_last_message();
   if (!ranks_.is_first()) spdlog::set_level(spdlog::level::off);
   report_.is_first_rank = ranks_.is_first();
   if (are_many()) for_each_set(reader_->sets(), [&](const auto& set) { shapes_.push_back(shape_words(set)); });
@@ -173,7 +173,7 @@ void Pipeline::decide() {
                                          {ranks_.local_rank(), ranks_.local_size()});
   plan_ = std::move(decision.plan);
   if (decision.complete) {
-    if (options_.json) look_at_problems(*reader_, ResultReader(options_.results), *decision.complete);
+    if (options_.json) add_facts_of_problems(*reader_, ResultReader(options_.results), *decision.complete);
     report_ = std::move(*decision.complete);
     report_.problem_bytes = bytes_of_problems();
     return;
@@ -190,7 +190,7 @@ void Pipeline::decide() {
 }
 
 /// Locks the output, and finds out whether this run resumes an unfinished run.
-void Pipeline::take_place() {
+void Pipeline::lock_output() {
   if (!ranks_.is_first()) return;
   output_.emplace(options_.results, options_.overwrite, OutputFile::Leftover::kept);
   const LeftBehind left{output_->has_leftover(), output_->temporary_path(), output_->journal_path()};
@@ -332,7 +332,7 @@ RunReport Pipeline::run() {
   do_on_all(ranks_, [&] {
     decide();
     if (report_.was_complete) return;
-    take_place();
+    lock_output();
     lay_out();
   });
   if (report_.was_complete) {

@@ -91,19 +91,20 @@ std::string Ranks::broadcast(std::string text) const {
 std::vector<std::string> Ranks::gather(const std::string& text) const {
   if (!uses_mpi_) return {text};
   const int size = int_size(text.size());
-  std::vector<int> sizes(is_first() ? static_cast<std::size_t>(size_) : 0), places;
+  std::vector<int> sizes(is_first() ? static_cast<std::size_t>(size_) : 0), offsets;
   check(MPI_Gather(&size, 1, MPI_INT, sizes.data(), 1, MPI_INT, 0, MPI_COMM_WORLD));
   std::string all;
   std::size_t total = 0;
   for (const int one : sizes) {
-    places.push_back(int_size(total));
+    offsets.push_back(int_size(total));
     total += static_cast<std::size_t>(one);
   }
   all.resize(static_cast<std::size_t>(int_size(total)));
-  check(MPI_Gatherv(text.data(), size, MPI_CHAR, all.data(), sizes.data(), places.data(), MPI_CHAR, 0, MPI_COMM_WORLD));
+  check(
+      MPI_Gatherv(text.data(), size, MPI_CHAR, all.data(), sizes.data(), offsets.data(), MPI_CHAR, 0, MPI_COMM_WORLD));
   std::vector<std::string> texts;
   for (std::size_t k = 0; k < sizes.size(); ++k)
-    texts.push_back(all.substr(static_cast<std::size_t>(places[k]), static_cast<std::size_t>(sizes[k])));
+    texts.push_back(all.substr(static_cast<std::size_t>(offsets[k]), static_cast<std::size_t>(sizes[k])));
   return texts;
 }
 

@@ -9,8 +9,8 @@
 #include <variant>
 
 #include "app/cli/interruption.hpp"
-#include "app/judge/byte_verdict.hpp"
-#include "app/run/told_results.hpp"
+#include "app/run/report_reader.hpp"
+#include "app/verification/byte_verdict.hpp"
 #include "core/error.hpp"
 #include "io/format/byte_check.hpp"
 #include "io/format/provenance_reader.hpp"
@@ -31,7 +31,7 @@ std::optional<RunReport> find_complete(const RunOptions& options, const AskIdent
       if (are_of_this_run) {
         refuse_unless_as_written(options.results, check_bytes(options.results, options.threads, stop_if_interrupted));
         const ResultReader results(options.results);
-        RunReport report = told_report(results, options.results);
+        RunReport report = read_report(results, options.results);
         report.was_complete = true;
         spdlog::info("{} already has the complete results of this run: there is nothing to do", options.results);
         std::int64_t failed = 0, disagreed = 0;
@@ -74,14 +74,14 @@ Remains::Remains(const RunOptions& options, const std::string& command_line)
            (options.resume ? "" : " --resume")),
       is_json_(options.json) {}
 
-void Remains::are_none() const { end_soon_with({is_json_, words_on_nothing_left, files_}); }
+void Remains::are_none() const { set_last_message({is_json_, words_on_nothing_left, files_}); }
 
 void Remains::are_kept(ResultWriter& writer) {
   if (are_kept_) return;
   are_kept_ = true;
   writer.keep_unfinished(true);
   offer_resumption(how_);
-  end_soon_with({is_json_, ". " + how_, {}});
+  set_last_message({is_json_, ". " + how_, {}});
 }
 
 void Remains::are_removed(ResultWriter& writer) const {
@@ -92,7 +92,7 @@ void Remains::are_removed(ResultWriter& writer) const {
 
 void Remains::are_the_results() const {
   offer_resumption({});
-  end_soon_with({is_json_, words_on_whole(results_), {}});
+  set_last_message({is_json_, words_on_whole(results_), {}});
 }
 
 void Remains::may_have_appeared() const {

@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "app/cli/options.hpp"
-#include "app/judge/outcome.hpp"
 #include "app/report/input_identity.hpp"
 #include "app/run/messages.hpp"
 #include "app/run/plan.hpp"
+#include "app/verification/outcome.hpp"
 #include "io/integrity/journal.hpp"
 #include "io/result_writer.hpp"
 

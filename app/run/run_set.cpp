@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "app/cli/logging.hpp"
-#include "app/judge/piece_sums.hpp"
 #include "app/run/run_journal.hpp"
+#include "app/verification/piece_sums.hpp"
 #include "core/visible_text.hpp"
 #include "physics/correlation.hpp"
 #include "physics/pair_energy.hpp"
@@ -26,13 +26,13 @@ namespace {
 
 /// A block on its way through the stages, with its verdicts, hash and times.
 template <class Block>
-struct JudgedBlock {
-  explicit JudgedBlock(std::pmr::memory_resource* memory) : block(memory) {}
+struct StagedBlock {
+  explicit StagedBlock(std::pmr::memory_resource* memory) : block(memory) {}
   Block block;
   Verdicts verdicts;
   std::uint64_t problems_hash = 0;  ///< the part of the set's hash from this block's problems
   double compute_seconds = 0;
-  std::string judged;  ///< state of judge() after this block, for the journal
+  std::string verified;  ///< state of verify() after this block, for the journal
 };
 
 std::vector<std::int64_t> numbers_of(const SystemRange& range) { return {range.first, range.count}; }
@@ -85,7 +85,7 @@ std::int64_t take_over(const Run& run, Kind& kind, Ranges& blocks) {
                   "Restore the problem file, or leave out --resume to begin again.");
     }
     std::string_view counted = finished.counted;
-    kind.take(blocks[static_cast<std::size_t>(finished.last_block)], finished.judged, counted);
+    kind.take(blocks[static_cast<std::size_t>(finished.last_block)], finished.verified, counted);
     done = end;
     last = record;
   }
@@ -104,12 +104,12 @@ class FinishedBlocks {
       : run_(run), set_(std::move(set)), left_(left), done_(done) {}
   /// Notes that block `k` of `left` and all blocks before it are written. Adds the block's compute time to the outcome.
   template <class Block>
-  void note(std::int64_t k, const JudgedBlock<Block>& item, SetOutcome& outcome, std::string counted = {}) {
+  void note(std::int64_t k, const StagedBlock<Block>& item, SetOutcome& outcome, std::string counted = {}) {
     outcome.compute_seconds += item.compute_seconds / static_cast<double>(run_.computers.solvers.size());
     if (run_.journal) {
       run_.journal->note(
           run_.writer,
-          {set_, done_ + next_, done_ + k, numbers_of(left_, next_, k + 1), {}, item.judged, std::move(counted)},
+          {set_, done_ + next_, done_ + k, numbers_of(left_, next_, k + 1), {}, item.verified, std::move(counted)},
           outcome);
     }
     next_ = k + 1;
@@ -132,7 +132,7 @@ std::int64_t problems_of(const Part& part) {
 }
 
 /// Steps of run_kind() that a kind of set may replace. This class has the usual steps; the classes below have the
-/// differences. The verify stage calls judge() and judged() while the write stage calls write() and counted(), for
+/// differences. The verify stage calls verify() and verified() while the write stage calls write() and counted(), for
 /// different blocks.
 template <class Set, class BlockOfSet, class Tally>
 struct KindOfSet {
@@ -142,13 +142,13 @@ struct KindOfSet {
   Tally tally;
   bool reads_one_at_a_time = true;  // sets with little to read need one reader only
 
-  /// Returns the block's part of the set's work, in a unit of the kind. Progress is reported in this unit, by judge()
-  /// if `judging_tells_progress`, otherwise by run_kind().
+  /// Returns the block's part of the set's work, in a unit of the kind. Progress is reported in this unit, by verify()
+  /// if `verifying_reports_progress`, otherwise by run_kind().
   [[nodiscard]] double work(const SystemRange& range) const { return static_cast<double>(range.count); }
-  static constexpr bool judging_tells_progress = false;
+  static constexpr bool verifying_reports_progress = false;
   /// Makes room for the results of a block that was read.
   void prepare(Block& /*block*/) const {}
-  Verdicts judge(Block& block, Progress& /*progress*/) { return tally.judge(block); }
+  Verdicts verify(Block& block, Progress& /*progress*/) { return tally.verify(block); }
   void write(const Block& block, const Verdicts& verdicts) {
     run.writer.write(set, block);
     write_verdicts(block.first, verdicts);
@@ -162,11 +162,11 @@ struct KindOfSet {
 
   /// Returns whether a run can be resumed after the block.
   [[nodiscard]] bool may_go_on_after(const Block& /*block*/) const { return true; }
-  static constexpr bool has_state = requires(const Tally& t, std::string bytes) { t.put_judged(0, 0, bytes); };
-  /// Returns the state of judge() after the block, for the journal.
-  [[nodiscard]] std::string judged(const Block& block) const {
+  static constexpr bool has_state = requires(const Tally& t, std::string bytes) { t.put_verified(0, 0, bytes); };
+  /// Returns the state of verify() after the block, for the journal.
+  [[nodiscard]] std::string verified(const Block& block) const {
     std::string bytes;
-    if constexpr (has_state) tally.put_judged(block.first, problems_of(block), bytes);
+    if constexpr (has_state) tally.put_verified(block.first, problems_of(block), bytes);
     return bytes;
   }
   /// Returns the state of write() after the block, for the journal.
@@ -175,11 +175,11 @@ struct KindOfSet {
     if constexpr (has_state) tally.put_counted(block.first, problems_of(block), bytes);
     return bytes;
   }
-  /// Restores the states of judge() and write() from the journal.
+  /// Restores the states of verify() and write() from the journal.
   template <class Range>
-  void take(const Range& range, std::string_view judged, std::string_view& counted) {
+  void take(const Range& range, std::string_view verified, std::string_view& counted) {
     if constexpr (has_state) {
-      tally.take_judged(range.first, problems_of(range), judged);
+      tally.take_verified(range.first, problems_of(range), verified);
       tally.take_counted(range.first, problems_of(range), counted);
     }
   }
@@ -210,13 +210,13 @@ class PotentialsOfSet : public KindOfSet<PotentialSet, PotentialBlock<T>, Potent
   PotentialsOfSet(const Run& r, const PotentialSet& s, const PotentialOptions& options)
       : Base{r, s, {s, options, verify_mode_of(r.plan, s), r.options.threads}}, options_(options), found_(s.batch) {}
   [[nodiscard]] double work(const PlaneRange& range) const { return pairs(set, range); }
-  static constexpr bool judging_tells_progress = true;
+  static constexpr bool verifying_reports_progress = true;
   void prepare(Block& block) const { block.resize_results(set.has_field); }
   void compute(Block& block, std::size_t computer) const {
     run.computers.potentials[computer]->evaluate(block.charges(), block.target_batch(), options_, block.result());
   }
-  Verdicts judge(Block& block, Progress& progress) {
-    return tally.judge(block, [&](double judged) { progress.advance(judged); });
+  Verdicts verify(Block& block, Progress& progress) {
+    return tally.verify(block, [&](double verified) { progress.advance(verified); });
   }
   void write(const Block& block, const Verdicts& verdicts) {
     run.writer.write(set, block);
@@ -235,8 +235,8 @@ class PotentialsOfSet : public KindOfSet<PotentialSet, PotentialBlock<T>, Potent
     found_.put_state(block.first, block.count, bytes);
     return bytes;
   }
-  void take(const PlaneRange& range, std::string_view judged, std::string_view& counted) {
-    Base::take(range, judged, counted);
+  void take(const PlaneRange& range, std::string_view verified, std::string_view& counted) {
+    Base::take(range, verified, counted);
     found_.take_state(range.first, range.count, counted);
   }
 
@@ -272,12 +272,12 @@ struct CorrelationsOfSet : KindOfSet<CorrelationSet, SignalBlock, CorrelationTal
     run.computers.correlators[computer]->correlate(block.batch(), block.sums());
     if (set.is_mean && !is_piece(block, set)) take_means(block, run.options.threads);
   }
-  Verdicts judge(Block& block, Progress& /*progress*/) {  // called by the verify stage, which has all blocks in order
+  Verdicts verify(Block& block, Progress& /*progress*/) {  // called by the verify stage, which has all blocks in order
     if (is_piece(block, set)) {
       pieces.add(set, block, run.options.threads);
       if (set.is_mean && ends_integration(block, set)) take_means(block, run.options.threads);
     }
-    return tally.judge(block);
+    return tally.verify(block);
   }
   void write(const Block& block, const Verdicts& verdicts) {
     if (ends_integration(block, set)) run.writer.write(set, block);
@@ -308,7 +308,7 @@ SetOutcome run_kind(Kind kind) {
   for (const auto& range : blocks) work_left += kind.work(range);
   Progress progress(outcome.kind + "/" + set.name, work_left);
 
-  using Block = JudgedBlock<typename Kind::Block>;
+  using Block = StagedBlock<typename Kind::Block>;
   Stages<Block> stages;
   stages.reads_one_at_a_time = kind.reads_one_at_a_time;
   stages.read = [&](std::int64_t k, Block& item) {
@@ -320,15 +320,15 @@ SetOutcome run_kind(Kind kind) {
     timed(item.compute_seconds, [&] { kind.compute(item.block, computer); });
   };
   stages.verify = [&](std::int64_t, Block& item) {
-    item.verdicts = kind.judge(item.block, progress);
-    item.judged = run.journal && kind.may_go_on_after(item.block) ? kind.judged(item.block) : std::string();
+    item.verdicts = kind.verify(item.block, progress);
+    item.verified = run.journal && kind.may_go_on_after(item.block) ? kind.verified(item.block) : std::string();
   };
   stages.write = [&](std::int64_t k, const Block& item) {
     kind.write(item.block, item.verdicts);
     outcome.problems_hash += item.problems_hash;
     if (kind.may_go_on_after(item.block))
       finished.note(k, item, outcome, run.journal ? kind.counted(item.block) : std::string());
-    if (!Kind::judging_tells_progress) progress.advance(kind.work(blocks[static_cast<std::size_t>(k)]));
+    if (!Kind::verifying_reports_progress) progress.advance(kind.work(blocks[static_cast<std::size_t>(k)]));
   };
   const double before = run.seconds.compute;
   timed(run.seconds.blocks, [&] {

@@ -2,10 +2,10 @@
 #pragma once
 
 #include "app/cli/options.hpp"
-#include "app/judge/outcome.hpp"
 #include "app/run/device_choice.hpp"
 #include "app/run/plan.hpp"
 #include "app/run/stages.hpp"
+#include "app/verification/outcome.hpp"
 #include "core/block_memory.hpp"
 #include "io/problem_reader.hpp"
 #include "io/result_writer.hpp"

@@ -63,7 +63,7 @@ std::optional<std::int64_t> StageProgress::next(std::size_t stage) {
   std::unique_lock lock(mutex_);
   const auto has_handed_back = [&] { return stage == compute_stage && !handed_back_.empty(); };
   const auto has_next = [&] {
-    const Place& at = places_[place(next_[stage])];
+    const Slot& at = slots_[slot(next_[stage])];
     return next_[stage] < blocks_ && at.block == next_[stage] && at.stages == stage;
   };
   // A thread ends only when its stage has done all blocks, because a computer may still hand back its block.
@@ -90,8 +90,8 @@ void StageProgress::advance(std::size_t stage, std::int64_t block, double second
     const std::lock_guard lock(mutex_);
     seconds_[stage] += seconds;
     ++done_[stage];
-    Place& at = places_[place(block)];
-    if (++at.stages == stage_count) at = {block + static_cast<std::int64_t>(places_.size()), 0};
+    Slot& at = slots_[slot(block)];
+    if (++at.stages == stage_count) at = {block + static_cast<std::int64_t>(slots_.size()), 0};
   }
   changed_.notify_all();
 }

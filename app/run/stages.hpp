@@ -79,18 +79,18 @@ class StageThreads {
 /// exception of any stage.
 class StageProgress {
  public:
-  StageProgress(std::int64_t blocks, std::int64_t places, std::size_t computers = 1)
-      : blocks_(blocks), places_(static_cast<std::size_t>(places)), computers_(computers) {
-    for (std::size_t i = 0; i < places_.size(); ++i) places_[i].block = static_cast<std::int64_t>(i);
+  StageProgress(std::int64_t blocks, std::int64_t slots, std::size_t computers = 1)
+      : blocks_(blocks), slots_(static_cast<std::size_t>(slots)), computers_(computers) {
+    for (std::size_t i = 0; i < slots_.size(); ++i) slots_[i].block = static_cast<std::int64_t>(i);
   }
   /// Returns the next block of a stage. Waits until the stage before has finished it, or, for the first stage, until
-  /// its place in memory is free. Returns nothing if there are no more blocks, or if some stage has failed.
+  /// its slot in memory is free. Returns nothing if there are no more blocks, or if some stage has failed.
   std::optional<std::int64_t> next(std::size_t stage);
   /// Gives the block of a computer that has lost its GPU to another computer. Returns false if no other computer is
   /// left.
   bool hand_back(std::int64_t block);
-  /// Returns the block's place in memory.
-  [[nodiscard]] std::size_t place(std::int64_t block) const { return static_cast<std::size_t>(block) % places_.size(); }
+  /// Returns the block's slot in memory.
+  [[nodiscard]] std::size_t slot(std::int64_t block) const { return static_cast<std::size_t>(block) % slots_.size(); }
   void advance(std::size_t stage, std::int64_t block, double seconds);
   void fail(std::exception_ptr failure);
   /// Throws the first exception of any stage. Called once all stages have ended.
@@ -99,14 +99,14 @@ class StageProgress {
   [[nodiscard]] double seconds(std::size_t stage) const { return seconds_[stage]; }
 
  private:
-  struct Place {
+  struct Slot {
     std::int64_t block = 0;
     std::size_t stages = 0;  ///< stages that are done with the block
   };
   std::int64_t blocks_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<Place> places_;
+  std::vector<Slot> slots_;
   std::array<std::int64_t, stage_count> next_{}, done_{};
   std::vector<std::int64_t> handed_back_;  ///< blocks of lost computers, for the other computers to compute
   std::size_t computers_;
@@ -160,7 +160,7 @@ void stream_blocks(std::int64_t blocks, const Stages<Block>& stages, StageThread
   if (blocks == 0) return;
   if (blocks == 1) return take_only_block(stages, threads.computers(), memory, seconds);
   std::deque<Block> ring;
-  for (std::int64_t place = 0; place < std::min(blocks, threads.blocks_in_memory()); ++place) ring.emplace_back(memory);
+  for (std::int64_t slot = 0; slot < std::min(blocks, threads.blocks_in_memory()); ++slot) ring.emplace_back(memory);
   StageProgress progress(blocks, threads.blocks_in_memory(), threads.computers());
   const auto work = [&](const StageThreads::Thread& thread, std::int64_t k, Block& block) {
     switch (thread.stage) {
@@ -184,7 +184,7 @@ void stream_blocks(std::int64_t blocks, const Stages<Block>& stages, StageThread
           stop_if_interrupted();
           double spent = 0;
           try {
-            timed(spent, [&] { work(thread, *k, ring[progress.place(*k)]); });
+            timed(spent, [&] { work(thread, *k, ring[progress.slot(*k)]); });
           } catch (const Error& error) {
             const bool is_lost = thread.stage == compute_stage && error.kind() == ErrorKind::device_lost;
             if (!is_lost || !progress.hand_back(*k)) throw;

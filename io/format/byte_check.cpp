@@ -20,15 +20,16 @@ constexpr std::int64_t first_minor_with_checksums = 7;
 constexpr const char* remedy = "Take the file from a copy, or run the problem file again.";
 
 /// Returns the indices of an element of an array, "[3, 0]", from its index among all elements.
-std::string place_text(std::vector<std::int64_t> shape, std::uint64_t index) {
+std::string indices_text(const std::vector<std::int64_t>& shape, std::uint64_t index) {
   if (shape.empty()) return "";
-  for (std::int64_t& place : std::views::reverse(shape)) {
-    const auto length = static_cast<std::uint64_t>(place);
-    place = static_cast<std::int64_t>(index % length);
+  std::vector<std::int64_t> indices = shape;
+  for (std::int64_t& of_axis : std::views::reverse(indices)) {
+    const auto length = static_cast<std::uint64_t>(of_axis);
+    of_axis = static_cast<std::int64_t>(index % length);
     index /= length;
   }
   std::string text;
-  for (const std::int64_t place : shape) text += (text.empty() ? "[" : ", ") + std::to_string(place);
+  for (const std::int64_t of_axis : indices) text += (text.empty() ? "[" : ", ") + std::to_string(of_axis);
   return text + "]";
 }
 
@@ -42,8 +43,8 @@ std::string range_text(const InputFile& file, const std::string& name, const Ext
   std::uint64_t elements = 1;
   for (const std::int64_t length : shape) elements *= static_cast<std::uint64_t>(length);
   const std::uint64_t bytes_of_one = extent.size / elements;
-  const std::string first = place_text(shape, begin / bytes_of_one);
-  const std::string last = place_text(shape, (end - 1) / bytes_of_one);
+  const std::string first = indices_text(shape, begin / bytes_of_one);
+  const std::string last = indices_text(shape, (end - 1) / bytes_of_one);
   return name + (first == last ? first : " from " + first + " to " + last);
 }
 
@@ -77,7 +78,7 @@ class Check {
     found_.bytes = file_.size();
     read_tables();
     const std::vector<std::string> stored = texts(checksums_rest);
-    const std::string rest = hashes_of_rest(places_, file_.size(), read_);
+    const std::string rest = hashes_of_rest(extents_, file_.size(), read_);
     const std::size_t digits = rest.size() / 2;
     if (stored.size() != 2 || stored[0] != rest.substr(0, digits)) throw useless();
     found_.is_rest_unchanged = stored[1] == rest.substr(digits);
@@ -115,7 +116,7 @@ class Check {
     std::vector<std::string> found = file_.texts(dataset);
     const auto extent = file_.extent(dataset);
     if (!extent && !found.empty()) throw useless();
-    if (extent) dataset == checksums_rest ? places_.rest = *extent : places_.tables.emplace_back(*extent);
+    if (extent) dataset == checksums_rest ? extents_.rest = *extent : extents_.tables.emplace_back(*extent);
     return found;
   }
 
@@ -138,7 +139,7 @@ class Check {
     const auto extent = file_.extent(checksums_offset);
     const auto count = static_cast<std::int64_t>(sums_.dataset.size());
     if (offset.shape != std::vector{count + 1} || offset.type != ElementType::int64 || !extent) throw useless();
-    places_.tables.push_back(*extent);
+    extents_.tables.push_back(*extent);
     sums_.piece_offset.resize(static_cast<std::size_t>(count) + 1);
     file_.read(checksums_offset, {}, sums_.piece_offset.data());
     sums_.hash = texts(checksums_hash);
@@ -148,9 +149,9 @@ class Check {
                               std::ranges::adjacent_find(sums_.dataset, std::greater_equal<>()) == sums_.dataset.end();
     if (!are_in_order) throw useless();
     for (const std::string& name : sums_.dataset)
-      if (const auto found = extent_of(name)) places_.listed.push_back(*found);
+      if (const auto found = extent_of(name)) extents_.listed.push_back(*found);
     // Datasets that overlap are refused, so that no byte is read twice.
-    std::vector<Extent> sorted = places_.listed;
+    std::vector<Extent> sorted = extents_.listed;
     std::ranges::sort(sorted, {}, &Extent::address);
     for (std::size_t k = 1; k < sorted.size(); ++k)
       if (sorted[k].address < sorted[k - 1].address + sorted[k - 1].size) throw useless();
@@ -218,12 +219,13 @@ class Check {
         groups.insert("/provenance" + name.substr(13, name.size() - 13 - 8));
     }
     for (const std::string& group : groups) {
-      look_at(group, seen);
-      for (const std::string& member : members_of(group)) look_at((group == "/" ? "" : group) + "/" + member, seen);
+      check_header(group, seen);
+      for (const std::string& member : members_of(group))
+        check_header((group == "/" ? "" : group) + "/" + member, seen);
     }
   }
 
-  /// Returns the members of a group, or none if they cannot be read. look_at() reports such a group.
+  /// Returns the members of a group, or none if they cannot be read. check_header() reports such a group.
   [[nodiscard]] std::vector<std::string> members_of(const std::string& group) const {
     try {
       return file_.members(group);
@@ -233,7 +235,7 @@ class Check {
     }
   }
 
-  void look_at(const std::string& object, std::set<std::string>& seen) {
+  void check_header(const std::string& object, std::set<std::string>& seen) {
     if (!seen.insert(object).second) return;
     try {
       (void)file_.attributes(object);
@@ -254,7 +256,7 @@ class Check {
   FileWindow window_{file_.size(), read_};  ///< reads neighbouring small datasets together
   ByteCheck found_;
   Checksums sums_;
-  FilePlaces places_;
+  FileExtents extents_;
 };
 
 /// Compares the bytes of every read with their checksums, piece by piece. Stores few bytes per dataset, because a file
@@ -324,7 +326,7 @@ ByteCheck check_bytes(const InputFile& file, unsigned threads, const std::functi
 void compare_reads(InputFile& file) {
   std::vector<std::string> ignored;
   if (!has_checksums(file, check_format(file, ignored))) return;
-  file.before_reading([reads = std::make_shared<ComparedReads>(file)](const std::string& object, const Extent& bytes) {
+  file.set_before_read([reads = std::make_shared<ComparedReads>(file)](const std::string& object, const Extent& bytes) {
     reads->expect_unchanged(object, bytes);
   });
 }

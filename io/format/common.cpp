@@ -88,8 +88,8 @@ std::vector<double> read_known(const InputFile& file, const std::string& group, 
   file.read(dataset, {}, values.data());
   for (std::size_t i = 0; i < count; ++i) {
     if (std::isfinite(values[i])) continue;
-    const std::string place = shape.size() == 1 ? dataset + "[" + std::to_string(i) + "]" : triple_index(dataset, i);
-    throw file.error(place, "expected a finite number, found " + std::to_string(values[i]), "Correct it.");
+    const std::string element = shape.size() == 1 ? dataset + "[" + std::to_string(i) + "]" : triple_index(dataset, i);
+    throw file.error(element, "expected a finite number, found " + std::to_string(values[i]), "Correct it.");
   }
   return values;
 }

@@ -21,17 +21,17 @@ Exact exact_coordinate(double number, double unit_in_angstrom) {
   return {rounded, std::fma(number, unit_in_angstrom, -rounded)};
 }
 
-std::vector<ExactPlace> first_places(const double* triples, const std::vector<std::int64_t>& offset,
-                                     double unit_in_angstrom) {
-  std::vector<ExactPlace> places(offset.size() - 1);
-  for (std::size_t k = 0; k < places.size(); ++k)
+std::vector<ExactPosition> first_positions(const double* triples, const std::vector<std::int64_t>& offset,
+                                           double unit_in_angstrom) {
+  std::vector<ExactPosition> positions(offset.size() - 1);
+  for (std::size_t k = 0; k < positions.size(); ++k)
     for (std::size_t axis = 0; axis < 3 && offset[k] < offset[k + 1]; ++axis)
-      places[k][axis] = exact_coordinate(triples[3 * static_cast<std::size_t>(offset[k]) + axis], unit_in_angstrom);
-  return places;
+      positions[k][axis] = exact_coordinate(triples[3 * static_cast<std::size_t>(offset[k]) + axis], unit_in_angstrom);
+  return positions;
 }
 
-void count_from(const std::vector<ExactPlace>& origin, const std::vector<std::int64_t>& offset, double unit_in_angstrom,
-                double* triples) {
+void count_from(const std::vector<ExactPosition>& origin, const std::vector<std::int64_t>& offset,
+                double unit_in_angstrom, double* triples) {
   for (std::size_t k = 0; k < origin.size(); ++k)
     for (double *triple = triples + 3 * offset[k], *const end = triples + 3 * offset[k + 1]; triple != end; triple += 3)
       for (std::size_t axis = 0; axis < 3; ++axis)

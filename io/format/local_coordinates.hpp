@@ -12,18 +12,18 @@
 
 namespace smallbatch {
 
-using ExactPlace = std::array<Exact, 3>;  ///< in angstrom
+using ExactPosition = std::array<Exact, 3>;  ///< in angstrom
 
 /// Returns a coordinate in angstrom: its rounded value, and the rounding error.
 Exact exact_coordinate(double number, double unit_in_angstrom);
 
 /// Returns the first triple of each problem, or zeros for a problem without triples. Problem k has triples offset[k]
 /// ... offset[k + 1] - 1.
-std::vector<ExactPlace> first_places(const double* triples, const std::vector<std::int64_t>& offset,
-                                     double unit_in_angstrom);
+std::vector<ExactPosition> first_positions(const double* triples, const std::vector<std::int64_t>& offset,
+                                           double unit_in_angstrom);
 
 /// Converts triples in place to angstrom, counted from the origin of their problem.
-void count_from(const std::vector<ExactPlace>& origin, const std::vector<std::int64_t>& offset, double unit_in_angstrom,
-                double* triples);
+void count_from(const std::vector<ExactPosition>& origin, const std::vector<std::int64_t>& offset,
+                double unit_in_angstrom, double* triples);
 
 }  // namespace smallbatch

@@ -116,7 +116,7 @@ std::string remedy_of_rhs(const std::vector<std::int64_t>& shape, const SolveSet
 constexpr std::size_t bytes_of_point = 3 * sizeof(double);
 
 /// Converts triples of problems to angstrom, counted from their origins if there are any.
-void to_angstrom(const std::vector<ExactPlace>& origin, const std::vector<std::int64_t>& offset,
+void to_angstrom(const std::vector<ExactPosition>& origin, const std::vector<std::int64_t>& offset,
                  double unit_in_angstrom, AlignedVector<double>& triples) {
   if (!origin.empty()) return count_from(origin, offset, unit_in_angstrom, triples.data());
   for (double& value : triples) value *= unit_in_angstrom;
@@ -140,10 +140,10 @@ std::string charges_text(std::int64_t charges) {
 }
 
 /// Returns the origins of lattices with their rounding errors. `rest` may be null.
-std::vector<ExactPlace> exact_origins(const AlignedVector<double>& origin, const double* rest) {
-  std::vector<ExactPlace> places(origin.size() / 3);
-  for (std::size_t i = 0; i < origin.size(); ++i) places[i / 3][i % 3] = {origin[i], rest == nullptr ? 0 : rest[i]};
-  return places;
+std::vector<ExactPosition> exact_origins(const AlignedVector<double>& origin, const double* rest) {
+  std::vector<ExactPosition> positions(origin.size() / 3);
+  for (std::size_t i = 0; i < origin.size(); ++i) positions[i / 3][i % 3] = {origin[i], rest == nullptr ? 0 : rest[i]};
+  return positions;
 }
 
 /// Fills `values` with copies of its first `length` elements.
@@ -822,16 +822,16 @@ std::uint64_t ProblemReader::read(const PotentialSet& set, std::int64_t first, s
     hash += hash_rows("spacing", begin.problem + first, count, bytes_of_point, block.spacing.data());
   }
   if (set.targets == TargetKind::points) hash += impl_->read_points(set, first, count, begin, block);
-  std::vector<ExactPlace> origin;
+  std::vector<ExactPosition> origin;
   if (is_local && set.targets == TargetKind::lattice) {
     const auto* const rest =
         source.origin_rest.empty() ? nullptr : source.origin_rest.data() + 3 * (begin.problem + first);
     origin = exact_origins(block.origin, rest);
     std::ranges::fill(block.origin, 0.0);
   } else if (is_local && set.targets == TargetKind::points) {
-    origin = first_places(block.point.data(), block.point_offset, point_unit);
+    origin = first_positions(block.point.data(), block.point_offset, point_unit);
   } else if (is_local) {
-    origin = first_places(block.position.data(), block.offset, unit);
+    origin = first_positions(block.position.data(), block.offset, unit);
   }
   to_angstrom(origin, block.offset, unit, block.position);
   if (set.targets == TargetKind::points) to_angstrom(origin, block.point_offset, point_unit, block.point);
@@ -857,9 +857,9 @@ std::uint64_t ProblemReader::read(const PairEnergySet& set, std::int64_t first, 
   const std::string group = set_path(set);
   const std::uint64_t hash = impl_->read_charges(group, set, first, count, block);
   const ChargeSource& source = impl_->sources.at(group);
-  std::vector<ExactPlace> origin;
+  std::vector<ExactPosition> origin;
   if (from == CountedFrom::origin && source.is_converted())
-    origin = first_places(block.position.data(), block.offset, source.unit_in_angstrom);
+    origin = first_positions(block.position.data(), block.offset, source.unit_in_angstrom);
   to_angstrom(origin, block.offset, source.unit_in_angstrom, block.position);
   return hash;
 }

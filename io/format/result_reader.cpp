@@ -90,7 +90,8 @@ struct ResultReader::Impl {
 
   /// Throws if a text attribute exists and has another value. It may be missing, because a program that rewrites the
   /// dataset may drop it.
-  void expect_said(const std::string& object, const std::string& attribute, const std::string& expected) const {
+  void expect_text_if_present(const std::string& object, const std::string& attribute,
+                              const std::string& expected) const {
     if (file.string(object, attribute)) expect_text(object, attribute, expected);
   }
 
@@ -139,12 +140,12 @@ struct ResultReader::Impl {
       expect_values(group + "/time@unit", {asked.labels.time_unit}, std::vector{found.time_unit});
   }
   /// Checks netCDF's attributes for units and coordinates.
-  void expect_told(const std::string& group, const ResultTable& table) const {
+  void expect_units_and_coordinates(const std::string& group, const ResultTable& table) const {
     for (const ResultRow& row : table) {
       const std::string dataset = group + "/" + row.name;
       for (const char* attribute : {"unit", "units"})
-        if (!row.unit.empty()) expect_said(dataset, attribute, row.unit);
-      if (!row.coordinates.empty()) expect_said(dataset, "coordinates", row.coordinates);
+        if (!row.unit.empty()) expect_text_if_present(dataset, attribute, row.unit);
+      if (!row.coordinates.empty()) expect_text_if_present(dataset, "coordinates", row.coordinates);
     }
   }
 
@@ -212,7 +213,7 @@ struct ResultReader::Impl {
     set.has_widths = read_flag(file, group, "widths", "Write the results anew.");
     read_potential_lengths(file, set, 1);
     if (set.targets != TargetKind::lattice) return;
-    for (const char* place : {"/origin", "/spacing"}) expect_text(group + place, "unit", "angstrom");
+    for (const char* dataset : {"/origin", "/spacing"}) expect_text(group + dataset, "unit", "angstrom");
   }
 
   void open_set(PairEnergySet& set) const {
@@ -413,23 +414,23 @@ void ResultReader::check_labels(const PotentialSet& asked, const PotentialSet& f
   const std::string group = set_path(found);
   const ResultTable table = result_table(asked);
   impl_->expect_labels(asked, found.labels, group);
-  impl_->expect_told(group, table);
+  impl_->expect_units_and_coordinates(group, table);
   if (find_row(table, "axis"))
     impl_->expect_values(group + "/axis", {"x", "y", "z"}, impl_->file.texts(group + "/axis"));
   if (asked.targets != TargetKind::lattice || !has_one_lattice(asked)) return;
   for (std::size_t axis = 0; axis < 3; ++axis)
-    impl_->expect_stored(group + "/" + "xyz"[axis], places_along(asked, axis));
+    impl_->expect_stored(group + "/" + "xyz"[axis], coordinates_along(asked, axis));
 }
 
 void ResultReader::check_labels(const PairEnergySet& asked, const PairEnergySet& found) const {
   if (impl_->minor < labels_since) return;
   impl_->expect_labels(asked, found.labels, set_path(found));
-  impl_->expect_told(set_path(found), result_table(asked));
+  impl_->expect_units_and_coordinates(set_path(found), result_table(asked));
 }
 
 void ResultReader::check_labels(const CorrelationSet& asked, const CorrelationSet& found) const {
   if (impl_->minor < labels_since) return;
-  impl_->expect_told(set_path(found), result_table(asked));
+  impl_->expect_units_and_coordinates(set_path(found), result_table(asked));
 }
 
 void ResultReader::check_verification(const std::string& kind, const std::string& set, std::int64_t batch) const {
@@ -459,22 +460,23 @@ void ResultReader::check_verification(const std::string& kind, const std::string
     file.read(error, {{first, count}}, errors.data());
     for (std::size_t i = 0; i < verdicts.size(); ++i) {
       const std::int64_t index = first + static_cast<std::int64_t>(i);
-      const std::string place = "[" + std::to_string(index) + "]";
+      const std::string at_index = "[" + std::to_string(index) + "]";
       const float worst = errors[i];
       switch (static_cast<Verdict>(verdicts[i])) {
         case Verdict::not_checked:
-          if (!std::isnan(worst)) refuse(error + place, "NaN where nothing was checked", std::to_string(worst));
+          if (!std::isnan(worst)) refuse(error + at_index, "NaN where nothing was checked", std::to_string(worst));
           continue;
         case Verdict::agreed:
-          if (!(worst >= 0 && worst <= 1)) refuse(error + place, "0 to 1 as the verdict says", std::to_string(worst));
+          if (!(worst >= 0 && worst <= 1))
+            refuse(error + at_index, "0 to 1 as the verdict says", std::to_string(worst));
           ++found.agreed;
           break;
         case Verdict::disagreed:  // the error may have been rounded to 1
-          if (!(worst >= 1)) refuse(error + place, "more than 1 as the verdict says", std::to_string(worst));
+          if (!(worst >= 1)) refuse(error + at_index, "more than 1 as the verdict says", std::to_string(worst));
           ++found.disagreed;
           break;
         default:
-          refuse(verdict + place, "0, 1 or 2", std::to_string(verdicts[i]));
+          refuse(verdict + at_index, "0, 1 or 2", std::to_string(verdicts[i]));
       }
       ++found.checked;
       found.worst_error_over_bound = std::max(found.worst_error_over_bound, static_cast<double>(worst));

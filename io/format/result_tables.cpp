@@ -74,8 +74,8 @@ ResultTable result_table(const PotentialSet& set, ScalarType computed) {
   if (!on_lattice) table.push_back({at_points ? "point_offset" : "offset", "int64", {boundary}});
   add_labels(table, set.labels, problem);
   if (!on_lattice) return table;
-  for (const char* place : {"origin", "spacing"})
-    table.push_back({place, "float64", {problem, axis}, "angstrom", Created::apart});
+  for (const char* name : {"origin", "spacing"})
+    table.push_back({name, "float64", {problem, axis}, "angstrom", Created::apart});
   for (const ResultAxis& along : {x, y, z})  // in the file only if all problems have the same lattice
     table.push_back({along.name, "float64", {along}, "angstrom", Created::apart});
   return table;

@@ -154,7 +154,7 @@ void ResultWriter::add(const PotentialSet& set, ScalarType type) {
   write_potential_attributes(file, set);
   impl_->add_labels(group, table);
   for (std::size_t axis = 0; axis < 3 && on_lattice && has_one_lattice(set); ++axis)
-    impl_->add_coordinates(group + "/" + "xyz"[axis], places_along(set, axis), "angstrom");
+    impl_->add_coordinates(group + "/" + "xyz"[axis], coordinates_along(set, axis), "angstrom");
   impl_->add_verdicts(PotentialSet::kind, set.name, set.batch);
   if (!impl_->has_vtkhdf && on_lattice && set.batch > 0) {
     write_vtkhdf(file, set);

@@ -69,7 +69,7 @@ ShareStart start_of(const ShareStarts& starts, const std::string& set) {
 
 std::vector<std::int64_t> offsets_of(const std::vector<std::int64_t>& offset, std::int64_t first, std::int64_t count) {
   std::vector<std::int64_t> part(offset.begin() + first, offset.begin() + first + count + 1);
-  for (std::int64_t& place : part) place -= offset[static_cast<std::size_t>(first)];
+  for (std::int64_t& begin : part) begin -= offset[static_cast<std::size_t>(first)];
   return part;
 }
 

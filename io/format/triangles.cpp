@@ -16,7 +16,7 @@ void transpose(int n, T* a) {
 
 /// Calls visit(index of (i, j) in a packed lower triangle, index of (j, i) in a packed upper triangle) for all i >= j.
 template <class Visit>
-void for_places(int n, Visit visit) {
+void for_each_pair_of_indices(int n, Visit visit) {
   for (int i = 0, lower = 0; i < n; ++i)
     for (int j = 0, row = 0; j <= i; row += n - j, ++j, ++lower) visit(lower, row + i - j);
 }
@@ -34,7 +34,7 @@ void exchange_triangles(const SpdShape& shape, TrianglesFrom from, std::int64_t 
       continue;
     }
     std::copy_n(a, size, before.begin());
-    for_places(shape.n, [&](int lower, int upper) {
+    for_each_pair_of_indices(shape.n, [&](int lower, int upper) {
       if (from == TrianglesFrom::upper)
         a[lower] = before[static_cast<std::size_t>(upper)];
       else

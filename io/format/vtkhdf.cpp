@@ -36,12 +36,12 @@ bool has_one_lattice(const PotentialSet& set) {
   return set.batch > 0 && all_alike(set.origin) && all_alike(set.spacing);
 }
 
-std::vector<double> places_along(const PotentialSet& set, std::size_t axis) {
+std::vector<double> coordinates_along(const PotentialSet& set, std::size_t axis) {
   const std::int64_t points[] = {set.shape.nx, set.shape.ny, set.shape.nz};
-  std::vector<double> places(static_cast<std::size_t>(points[axis]));
-  for (std::size_t i = 0; i < places.size(); ++i)
-    places[i] = set.origin[axis] + static_cast<double>(i) * set.spacing[axis];
-  return places;
+  std::vector<double> coordinates(static_cast<std::size_t>(points[axis]));
+  for (std::size_t i = 0; i < coordinates.size(); ++i)
+    coordinates[i] = set.origin[axis] + static_cast<double>(i) * set.spacing[axis];
+  return coordinates;
 }
 
 void write_vtkhdf(Hdf5Output& file, const PotentialSet& set) {

@@ -10,7 +10,7 @@ namespace smallbatch {
 bool has_one_lattice(const PotentialSet& set);
 
 /// Returns the coordinates of the points along `axis` (0: x), if has_one_lattice().
-std::vector<double> places_along(const PotentialSet& set, std::size_t axis);
+std::vector<double> coordinates_along(const PotentialSet& set, std::size_t axis);
 
 /// Writes /VTKHDF. Several problems on one lattice are a time series. Otherwise only the first problem is shown,
 /// because a series has one geometry. A single problem is no series: VTK takes a series of one step for a static image,

@@ -102,7 +102,7 @@ std::optional<std::uint64_t> declared_bytes(const std::vector<std::int64_t>& sha
 bool can_be_in_file(const StoredDataset& dataset, std::uint64_t file_bytes);
 
 /// A dataset with more chunks than this is described only if the request names this dataset itself.
-inline constexpr std::uint64_t most_chunks_unasked = 1000;
+inline constexpr std::uint64_t most_chunks_unrequested = 1000;
 
 /// Fills in the description of `object`, and of the objects at most `depth` levels below it. Each call of `next`
 /// returns one description, that of a group before those of its members. The description of a group has only the names

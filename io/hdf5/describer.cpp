@@ -389,7 +389,7 @@ struct Hdf5Describer::Impl {
   }
 
   /// Describes the object that a link leads to, and the objects at most `depth` levels below it.
-  void describe(const H5L_info_t& link, int depth, bool is_asked_for, const std::function<void(StoredObject&&)>& give) {
+  void describe(const H5L_info_t& link, int depth, bool is_requested, const std::function<void(StoredObject&&)>& give) {
     bytes->forget_failure();  // an earlier object caused it
     StoredObject object;
     object.is_described = true;
@@ -403,7 +403,7 @@ struct Hdf5Describer::Impl {
     }
     if (object.kind == ObjectKind::dataset) {
       keep_defect(object.contents_defect, [&] {
-        object.dataset = dataset_of(opened.get(), is_asked_for ? UINT64_MAX : most_chunks_unasked);
+        object.dataset = dataset_of(opened.get(), is_requested ? UINT64_MAX : most_chunks_unrequested);
         if (!object.dataset) object = {};
       });
       if (object.contents_defect) object.dataset.reset();

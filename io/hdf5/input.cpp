@@ -30,7 +30,7 @@ namespace {
 /// Numbers that need conversion are read in parts of this size. Several threads then convert a part in pieces.
 constexpr std::int64_t numbers_per_part = std::int64_t{1} << 22, numbers_per_piece = std::int64_t{1} << 16;
 
-/// A row of at most this size is passed to LookAtRows while it is in the cache of the thread that has read it.
+/// A row of at most this size is passed to ExamineRows while it is in the cache of the thread that has read it.
 constexpr std::int64_t most_bytes_of_row_in_cache = std::int64_t{1} << 20;
 
 /// Seconds that the first, second and third describing process may sleep. A process that waits for a lock is soon
@@ -59,15 +59,15 @@ struct InputFile::Impl {
 
   std::string path;
   std::shared_ptr<InputBytes> bytes;
-  LookAtRead look_at_read;
-  std::mutex asking;  ///< guards all members below
+  BeforeRead before_read;
+  std::mutex mutex;  ///< guards all members below
   std::unique_ptr<DescriberProcess> child;
   std::size_t asleep = 0;  ///< number of processes that fell asleep
   StoredObject root;
   StoredObject* latest_group =
       nullptr;  ///< the group of the latest requested object; it is described, and does not move
   std::string path_of_latest_group;
-  std::size_t latest_place = 0;  ///< index of the member that was found last in a large group
+  std::size_t latest_index = 0;  ///< index of the member that was found last in a large group
   std::map<const StoredDataset*, ChunkedDataset> chunked;
 
   [[nodiscard]] Error error(const std::string& object, const std::string& why, const std::string& remedy) const {
@@ -140,14 +140,14 @@ struct InputFile::Impl {
     constexpr std::size_t few = 64;
     auto& members = group.members;
     // Sets are mostly requested in the order of their names, which is the same in all groups of sets.
-    for (const std::size_t place : {latest_place, latest_place + 1}) {
-      if (members.size() <= few || place >= members.size() || members[place].name != name) continue;
-      latest_place = place;
-      return &members[place];
+    for (const std::size_t index : {latest_index, latest_index + 1}) {
+      if (members.size() <= few || index >= members.size() || members[index].name != name) continue;
+      latest_index = index;
+      return &members[index];
     }
     const auto found = std::ranges::lower_bound(members, name, {}, &StoredObject::name);
     if (found == members.end() || found->name != name) return nullptr;
-    if (members.size() > few) latest_place = static_cast<std::size_t>(found - members.begin());
+    if (members.size() > few) latest_index = static_cast<std::size_t>(found - members.begin());
     return &*found;
   }
 
@@ -192,7 +192,7 @@ struct InputFile::Impl {
   }
 
   const StoredDataset& dataset(const std::string& object) {
-    const std::lock_guard lock(asking);
+    const std::lock_guard lock(mutex);
     const StoredObject* found = find(object);
     if (!found) {
       const std::size_t slash = object.rfind('/');
@@ -210,26 +210,26 @@ struct InputFile::Impl {
   }
 
   ChunkedDataset& chunks_of(const StoredDataset& dataset) {
-    const std::lock_guard lock(asking);
+    const std::lock_guard lock(mutex);
     return chunked
         .try_emplace(&dataset, dataset.chunks->layout, NumberType{dataset.info.type, dataset.is_swapped},
                      dataset.chunks->all)
         .first->second;
   }
 
-  /// Returns the attribute of this name, or null if there is none. If `is_asked_for` rejects the attribute, throws the
+  /// Returns the attribute of this name, or null if there is none. If `is_expected` rejects the attribute, throws the
   /// defect that `expected` returns for it.
   const StoredAttribute* attribute(const std::string& object, const std::string& name,
-                                   const std::function<bool(const StoredAttribute&)>& is_asked_for,
+                                   const std::function<bool(const StoredAttribute&)>& is_expected,
                                    const std::function<Defect(const StoredAttribute&)>& expected) {
-    const std::lock_guard lock(asking);
+    const std::lock_guard lock(mutex);
     const StoredObject* found = find(object);
     if (!found) return nullptr;
     if (found->attributes_defect) throw error(object, *found->attributes_defect);
     const auto attribute = std::ranges::find(found->attributes, name, &StoredAttribute::name);
     if (attribute == found->attributes.end()) return nullptr;
     const bool is_known = !attribute->type_name.empty();
-    if (is_known && !is_asked_for(*attribute)) throw error(object + "@" + name, expected(*attribute));
+    if (is_known && !is_expected(*attribute)) throw error(object + "@" + name, expected(*attribute));
     if (attribute->defect) throw error(object + "@" + name, *attribute->defect);
     return &*attribute;
   }
@@ -302,11 +302,11 @@ struct InputFile::Impl {
       const ArrayView<T> all(wanted.values, static_cast<std::size_t>(total));
       const auto* const found = std::find(all.begin(), all.end(), value);
       if (found == all.end()) continue;
-      std::int64_t place = found - all.begin();
+      std::int64_t rest = found - all.begin();
       std::vector<std::int64_t> index(counts.size());
-      for (std::size_t axis = counts.size(); axis-- > 0; place /= counts[axis]) {
+      for (std::size_t axis = counts.size(); axis-- > 0; rest /= counts[axis]) {
         const std::int64_t first = axis < leading.size() ? (leading.begin() + axis)->first : 0;
-        index[axis] = first + place % counts[axis];
+        index[axis] = first + rest % counts[axis];
       }
       throw error(wanted.object,
                   "the number at " + shape_text(index) + " is missing: it equals the attribute " + name + ", " +
@@ -324,7 +324,7 @@ struct InputFile::Impl {
   template <class T>
   void read_or_add(std::initializer_list<AxisRange> leading, const Rows<T>& wanted,
                    std::vector<InputBytes::Part>& parts) {
-    const auto& [object, values, look] = wanted;
+    const auto& [object, values, examine] = wanted;
     const StoredDataset& dataset = this->dataset(object);
     std::vector<std::int64_t> start(dataset.info.shape.size(), 0), count = dataset.info.shape;
     if (leading.size() > start.size())
@@ -351,9 +351,9 @@ struct InputFile::Impl {
                        numbers_per_row = product(first_of_row, count.end());
     const std::int64_t bytes_per_row = numbers_per_row * static_cast<std::int64_t>(sizeof(T));
     const NumberType type{dataset.info.type, dataset.is_swapped};
-    // If rows are stored in the wanted type, the threads that read them call `look`. Otherwise `look` is called after
-    // all rows are read.
-    const bool looks_at_pieces = look && dataset.address && type == NumberType{element_type_of<T>} &&
+    // If rows are stored in the wanted type, the threads that read them call `examine`. Otherwise `examine` is called
+    // after all rows are read.
+    const bool examines_pieces = examine && dataset.address && type == NumberType{element_type_of<T>} &&
                                  bytes_per_row <= most_bytes_of_row_in_cache;
     if (dataset.chunks) {
       const auto wrong = chunks_of(dataset).read(*bytes, element_type_of<T>, start, count, values);
@@ -361,17 +361,17 @@ struct InputFile::Impl {
     } else {
       T* next = values;
       for_each_run(dataset.info.shape, start, count, [&](std::int64_t first, std::int64_t length) {
-        if (look_at_read && dataset.address) {
-          look_at_read(object, extent_of(dataset, first, length));
+        if (before_read && dataset.address) {
+          before_read(object, extent_of(dataset, first, length));
         }
         auto* const into = reinterpret_cast<unsigned char*>(next);
         const std::int64_t first_row = (next - values) / numbers_per_row;
-        if (looks_at_pieces) {
+        if (examines_pieces) {
           const auto row = static_cast<std::uint64_t>(bytes_per_row);
           parts.push_back({extent_of(dataset, first, length), into,
-                           [&look, first_row, row](std::uint64_t begin, std::uint64_t end) {
-                             look(first_row + static_cast<std::int64_t>(begin / row),
-                                  static_cast<std::int64_t>((end - begin) / row));
+                           [&examine, first_row, row](std::uint64_t begin, std::uint64_t end) {
+                             examine(first_row + static_cast<std::int64_t>(begin / row),
+                                     static_cast<std::int64_t>((end - begin) / row));
                            },
                            row});
         } else if (!read_run(dataset, first, length, element_type_of<T>, into)) {
@@ -380,9 +380,9 @@ struct InputFile::Impl {
         next += length;
       });
     }
-    if (look && !looks_at_pieces) {
+    if (examine && !examines_pieces) {
       parallel_for(rows, std::max<std::int64_t>(1, most_bytes_of_row_in_cache / bytes_per_row), bytes->threads(),
-                   [&](std::int64_t begin, std::int64_t end) { look(begin, end - begin); });
+                   [&](std::int64_t begin, std::int64_t end) { examine(begin, end - begin); });
     }
   }
 };
@@ -400,23 +400,23 @@ Error InputFile::error(const std::string& object, const std::string& why, const 
 }
 
 void InputFile::describe(const std::string& object, int depth) const {
-  const std::lock_guard lock(impl_->asking);
+  const std::lock_guard lock(impl_->mutex);
   (void)impl_->look_up(object, depth);  // a defect is reported when the object is used
 }
 
 void InputFile::end_describing() const {
-  const std::lock_guard lock(impl_->asking);
+  const std::lock_guard lock(impl_->mutex);
   impl_->child.reset();
 }
 
 ObjectKind InputFile::kind(const std::string& object) const {
-  const std::lock_guard lock(impl_->asking);
+  const std::lock_guard lock(impl_->mutex);
   const StoredObject* found = impl_->find(object);
   return found ? found->kind : ObjectKind::none;
 }
 
 std::vector<std::string> InputFile::members(const std::string& group) const {
-  const std::lock_guard lock(impl_->asking);
+  const std::lock_guard lock(impl_->mutex);
   const StoredObject* found = impl_->find(group);
   if (!found) return {};
   if (found->kind != ObjectKind::group) throw error(group, "expected a group, found a dataset", "See FORMAT.md.");
@@ -540,7 +540,7 @@ std::optional<Extent> InputFile::extent(const std::string& object) const {
   return Extent{*dataset.address, *size};
 }
 
-void InputFile::before_reading(LookAtRead look) { impl_->look_at_read = std::move(look); }
+void InputFile::set_before_read(BeforeRead function) { impl_->before_read = std::move(function); }
 
 std::uint64_t InputFile::size() const { return impl_->bytes->size(); }
 
@@ -552,7 +552,7 @@ void InputFile::read_bytes(const Extent& extent, void* bytes) const {
 }
 
 std::vector<std::string> InputFile::attributes(const std::string& object) const {
-  const std::lock_guard lock(impl_->asking);
+  const std::lock_guard lock(impl_->mutex);
   const StoredObject* found = impl_->find(object);
   if (!found) return {};
   if (found->attributes_defect) throw impl_->error(object, *found->attributes_defect);
@@ -603,7 +603,7 @@ std::optional<std::string> InputFile::string(const std::string& object, const st
 
 std::optional<std::variant<std::string, double>> InputFile::text_or_number(const std::string& object,
                                                                            const std::string& attribute) const {
-  const std::lock_guard lock(impl_->asking);
+  const std::lock_guard lock(impl_->mutex);
   const StoredObject* found = impl_->find(object);
   if (!found || found->attributes_defect) return {};
   const auto stored = std::ranges::find(found->attributes, attribute, &StoredAttribute::name);

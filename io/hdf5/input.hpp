@@ -86,12 +86,12 @@ class InputFile {
   /// Function that is called with rows [first, first + count) of the requested rows, if possible while they are in a
   /// cache. A row has all numbers of one index of the leading axes. The function must not throw. Any reading thread may
   /// call it, once for every row.
-  using LookAtRows = std::function<void(std::int64_t first, std::int64_t count)>;
-  /// Reads the given ranges of the first axes of `object`, and all of the other axes. Calls `look` for all rows.
+  using ExamineRows = std::function<void(std::int64_t first, std::int64_t count)>;
+  /// Reads the given ranges of the first axes of `object`, and all of the other axes. Calls `examine` for all rows.
   template <class T>
   void read(const std::string& object, std::initializer_list<AxisRange> leading, T* values,
-            const LookAtRows& look) const {
-    read_together(leading, {Rows<T>{object, values, look}});
+            const ExamineRows& examine) const {
+    read_together(leading, {Rows<T>{object, values, examine}});
   }
   /// Reads integers of any type. Throws if a uint64 is too large for int64.
   void read_integers(const std::string& object, std::initializer_list<AxisRange> leading, std::int64_t* values) const;
@@ -100,7 +100,7 @@ class InputFile {
   struct Rows {
     std::string object;
     T* values = nullptr;
-    LookAtRows look;
+    ExamineRows examine;
   };
   /// Reads the same rows of several datasets. Datasets that are stored in the wanted type are read all at once.
   template <class T>
@@ -125,9 +125,9 @@ class InputFile {
 
   /// Function that is called before bytes of a contiguous dataset are read, with the dataset and the extent of the
   /// bytes. The function may throw. Any reading thread may call it.
-  using LookAtRead = std::function<void(const std::string& object, const Extent& bytes)>;
-  /// Calls `look` before every later read of a contiguous dataset.
-  void before_reading(LookAtRead look);
+  using BeforeRead = std::function<void(const std::string& object, const Extent& bytes)>;
+  /// Calls the function before every later read of a contiguous dataset.
+  void set_before_read(BeforeRead function);
 
   /// Returns the names of an object's attributes, sorted, or none if the object does not exist.
   [[nodiscard]] std::vector<std::string> attributes(const std::string& object) const;

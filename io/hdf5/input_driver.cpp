@@ -22,7 +22,7 @@ namespace smallbatch {
 namespace {
 
 /// Bytes that a thread reads at a time. They are enough to make the cost of a system call small. They are few enough to
-/// stay in the core's cache for `look`. With small pieces, threads that share a block end at nearly the same time.
+/// stay in the core's cache for `examine`. With small pieces, threads that share a block end at nearly the same time.
 constexpr std::uint64_t bytes_per_piece = std::uint64_t{1} << 17;
 
 }  // namespace
@@ -115,7 +115,7 @@ const InputBytes::Part* InputBytes::read(std::span<Part> parts, unsigned threads
     const std::size_t found =
         read_piece({part.extent.address + begin, size}, static_cast<char*>(part.into) + begin, system_error);
     if (found == size) {
-      if (part.look) part.look(begin, begin + size);
+      if (part.examine) part.examine(begin, begin + size);
       return;
     }
     const std::lock_guard lock(missing_mutex);

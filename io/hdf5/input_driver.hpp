@@ -47,13 +47,13 @@ class InputBytes {
   }
   /// Function that is called with bytes [first, last) of the requested bytes, while they are in the cache of the thread
   /// that has read them. It must not throw.
-  using LookAtBytes = std::function<void(std::uint64_t first, std::uint64_t last)>;
-  /// Bytes that are read together with other parts, in pieces of whole rows. The thread that reads a piece calls `look`
-  /// for it.
+  using ExamineBytes = std::function<void(std::uint64_t first, std::uint64_t last)>;
+  /// Bytes that are read together with other parts, in pieces of whole rows. The thread that reads a piece calls
+  /// `examine` for it.
   struct Part {
     Extent extent;
     void* into = nullptr;
-    LookAtBytes look;  ///< may be empty
+    ExamineBytes examine;  ///< may be empty
     std::uint64_t bytes_per_row = 1;
     std::int64_t first_piece = 0;  ///< index among the pieces of all parts; read() sets it
   };

@@ -399,13 +399,13 @@ struct Hdf5Output::Impl {
 
   /// Writes the hashes of all datasets to /checksums (io/integrity/checksums.hpp). Returns the extents of the datasets
   /// and of the hashes in the file.
-  FilePlaces write_checksums(const std::vector<Listed>& all) {
+  FileExtents write_checksums(const std::vector<Listed>& all) {
     const std::size_t digits_of_one = hash_digits(nullptr, 0).size();
-    FilePlaces places;
+    FileExtents extents;
     std::vector<std::string_view> names, hashes;
     std::string digits;
     std::vector<std::int64_t> piece_offset{0};
-    places.listed.reserve(all.size());
+    extents.listed.reserve(all.size());
     names.reserve(all.size());
     hashes.reserve(all.size());
     digits.reserve(all.size() * digits_of_one);
@@ -415,7 +415,7 @@ struct Hdf5Output::Impl {
       names.push_back(name);
       for (std::size_t piece = 0; piece < of_pieces->count(); ++piece) digits += of_pieces->digits(piece);
       piece_offset.push_back(piece_offset.back() + static_cast<std::int64_t>(of_pieces->count()));
-      places.listed.push_back(extent);
+      extents.listed.push_back(extent);
     }
     for (std::size_t begin = 0; begin < digits.size(); begin += digits_of_one)
       hashes.push_back(std::string_view(digits).substr(begin, digits_of_one));
@@ -428,16 +428,16 @@ struct Hdf5Output::Impl {
     write_strings(checksums_rest, {2}, std::vector(2, std::string(digits_of_one, '0')));
     let_go();
     check(H5Fflush(file.get(), H5F_SCOPE_GLOBAL));
-    places.tables = {texts.at(checksums_dataset).extent,
-                     {offset.address.value_or(0), piece_offset.size() * sizeof(std::int64_t)},
-                     texts.at(checksums_hash).extent};
-    places.rest = texts.at(checksums_rest).extent;
-    return places;
+    extents.tables = {texts.at(checksums_dataset).extent,
+                      {offset.address.value_or(0), piece_offset.size() * sizeof(std::int64_t)},
+                      texts.at(checksums_hash).extent};
+    extents.rest = texts.at(checksums_rest).extent;
+    return extents;
   }
 
   /// Finishes the file after HDF5 has closed it. Writes the hashes of /checksums and of the bytes that are in no
   /// dataset. Then compares the bytes in the file with those that HDF5 wrote.
-  void finish_closed(const std::optional<FilePlaces>& places) {
+  void finish_closed(const std::optional<FileExtents>& extents) {
     OutputBytes closed(1);
     const auto read = [&](const Extent& extent, char* bytes) {
       return closed.read(extent.address, extent.size, bytes);
@@ -445,10 +445,10 @@ struct Hdf5Output::Impl {
     std::optional<Extent> lost;
     if (closed.open(temporary, false)) {
       const std::uint64_t size = closed.size();
-      if (places) {
-        const std::string digits = hashes_of_rest(*places, size, read);
-        file_bytes.by_hdf5().add({places->rest.address, digits.size()}, digits.data());
-        (void)closed.write(places->rest.address, digits.size(), digits.data());
+      if (extents) {
+        const std::string digits = hashes_of_rest(*extents, size, read);
+        file_bytes.by_hdf5().add({extents->rest.address, digits.size()}, digits.data());
+        (void)closed.write(extents->rest.address, digits.size(), digits.data());
       }
       FileWindow window(size, read);
       lost = file_bytes.by_hdf5().find_lost(window);
@@ -564,7 +564,7 @@ bool Hdf5Output::has_all(const std::vector<WrittenRange>& written) {
 }
 
 void Hdf5Output::keep_unfinished(bool is_kept) {
-  if (impl_->own_target) impl_->own_target->keep(is_kept);
+  if (impl_->own_target) impl_->own_target->set_kept(is_kept);
 }
 
 void Hdf5Output::flush() {
@@ -790,10 +790,10 @@ void Hdf5Output::commit() {
   impl_->file_bytes.keep_bytes(
       false);  // all was written anew, so bytes of an earlier run beyond the end may be cut off
   impl_->check(H5Fflush(impl_->file.get(), H5F_SCOPE_GLOBAL));
-  std::optional<FilePlaces> places;
-  if (impl_->has_checksums) places = impl_->write_checksums(impl_->list_datasets());
+  std::optional<FileExtents> extents;
+  if (impl_->has_checksums) extents = impl_->write_checksums(impl_->list_datasets());
   if (!impl_->file.close() || impl_->file_bytes.system_error()) impl_->fail();
-  impl_->finish_closed(places);
+  impl_->finish_closed(extents);
   try {
     impl_->own_target->commit();
   } catch (const Error& error) {

@@ -30,12 +30,12 @@ const char* FileWindow::find(const Extent& extent) {
   return window_.data() + (extent.address - address_);
 }
 
-std::string hashes_of_rest(const FilePlaces& places, std::uint64_t size, const ReadBytes& read) {
+std::string hashes_of_rest(const FileExtents& extents, std::uint64_t size, const ReadBytes& read) {
   Hash tables(HashBits::of_64), others(HashBits::of_64);
-  for (const Extent& table : places.tables) add_bytes(tables, table, read);
-  std::vector<Extent> taken = places.listed;
-  taken.insert(taken.end(), places.tables.begin(), places.tables.end());
-  taken.push_back(places.rest);
+  for (const Extent& table : extents.tables) add_bytes(tables, table, read);
+  std::vector<Extent> taken = extents.listed;
+  taken.insert(taken.end(), extents.tables.begin(), extents.tables.end());
+  taken.push_back(extents.rest);
   std::ranges::sort(taken, {}, &Extent::address);
   std::uint64_t next = 0;
   FileWindow window(size, read);  // with very many datasets, few bytes lie between two of them

@@ -31,7 +31,7 @@ struct Checksums {
 };
 
 /// Extents of the hashed bytes in a file.
-struct FilePlaces {
+struct FileExtents {
   std::vector<Extent> listed;  ///< datasets that have their pieces listed
   std::vector<Extent> tables;  ///< the three datasets of Checksums
   Extent rest;                 ///< the dataset checksums_rest
@@ -56,8 +56,8 @@ class FileWindow {
   std::vector<char> window_;
 };
 
-/// Returns two hashes of 16 digits each: that of the tables' bytes, and that of all bytes of the file outside `places`.
-/// The file has `size` bytes. Bytes that `read` cannot read are left out of the hash.
-std::string hashes_of_rest(const FilePlaces& places, std::uint64_t size, const ReadBytes& read);
+/// Returns two hashes of 16 digits each: that of the tables' bytes, and that of all bytes of the file outside
+/// `extents`. The file has `size` bytes. Bytes that `read` cannot read are left out of the hash.
+std::string hashes_of_rest(const FileExtents& extents, std::uint64_t size, const ReadBytes& read);
 
 }  // namespace smallbatch

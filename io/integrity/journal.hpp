@@ -13,7 +13,7 @@ class Journal {
  public:
   enum class Access {
     appended,  ///< creates the file if it is missing, and cuts off everything after the last whole record
-    looked_at  ///< changes nothing; a missing file has no records
+    read_only  ///< changes nothing; a missing file has no records
   };
   /// Opens the journal and finds its records. Throws Error(output), or Error(missing_file) if reading fails.
   Journal(const std::string& path, Access access);
@@ -33,12 +33,12 @@ class Journal {
  private:
   void find_records();
 
-  struct Place {
+  struct Record {
     std::uint64_t begin = 0, length = 0;
   };
   std::string path_;
   int file_ = -1;
-  std::vector<Place> earlier_;
+  std::vector<Record> earlier_;
   std::uint64_t end_ = 0;  ///< of the last earlier record
   std::string latest_;     ///< the record appended last; its memory is reused
 };

@@ -50,17 +50,17 @@ int rename_file(const std::string& from, const std::string& to, bool overwrite) 
 /// Follows symbolic links to the file that is written, which need not exist yet.
 std::string behind_links(const std::string& path) {
   constexpr int most_links = 40;  // Linux's limit
-  std::filesystem::path place = path;
+  std::filesystem::path target = path;
   std::error_code unknown;
   for (int link = 0;; ++link) {
-    const auto found = std::filesystem::symlink_status(place, unknown);
+    const auto found = std::filesystem::symlink_status(target, unknown);
     if (!std::filesystem::status_known(found)) throw output_error(path, unknown.value());
     if (!std::filesystem::is_symlink(found)) break;
     if (link == most_links) throw output_error(path, ELOOP);
-    place = place.parent_path() / std::filesystem::read_symlink(place, unknown);
+    target = target.parent_path() / std::filesystem::read_symlink(target, unknown);
     if (unknown) throw output_error(path, unknown.value());
   }
-  return place.string();
+  return target.string();
 }
 
 std::string folder_of(const std::string& path) {
@@ -230,7 +230,7 @@ OutputFile::OutputFile(const std::string& path, bool overwrite, Leftover leftove
   target_path_ = behind_links(path);
   const auto replaced = replaces ? status_of(target_path_) : std::nullopt;
   const auto journal = status_of(names_beside(path).journal);
-  take_place();
+  lock_output();
   // A file that replaces a private file is private while it is written.
   if (replaced) (void)::fchmod(lock_, (replaced->st_mode & 0777U) | S_IRUSR | S_IWUSR);
   if (has_leftover_ && leftover == Leftover::kept) {
@@ -247,7 +247,7 @@ OutputFile::OutputFile(const std::string& path, bool overwrite, Leftover leftove
   start_afresh();
 }
 
-void OutputFile::take_place() {
+void OutputFile::lock_output() {
   const auto [part, journal, own_part] = names_beside(path_);
   bool is_new = false;
   temporary_path_ = part;

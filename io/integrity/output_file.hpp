@@ -64,13 +64,13 @@ class OutputFile {
   /// Empties the temporary file and removes the journal.
   void start_afresh();
   /// Sets whether the temporary file and the journal stay without a commit.
-  void keep(bool is_kept) { is_kept_ = is_kept; }
+  void set_kept(bool is_kept) { is_kept_ = is_kept; }
   /// Flushes the file to the disk, renames it, flushes the folder and removes the journal. The file gets the mode of
   /// the file that it replaces, and also its owner if that is permitted. Throws Error(output) or Error(output_exists).
   void commit();
 
  private:
-  void take_place();
+  void lock_output();
   void copy_mode_and_owner() const;
 
   std::string path_, target_path_, temporary_path_, journal_path_;

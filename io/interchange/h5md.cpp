@@ -442,7 +442,7 @@ void H5mdParticles::add_ids(const std::int64_t* ids, std::int64_t frame, std::ve
 
 /// Programs that write in parallel do not sort the particles of a frame. Then only ids identify the particles.
 void H5mdParticles::expect_one_order(const std::string& of_all_frames) {
-  if (std::exchange(was_ordered_, true) || has_one_order_) return;
+  if (std::exchange(is_order_checked_, true) || has_one_order_) return;
   by_place_.is_of_places = false;
   by_place_.ids = known_ids_;
   by_place_.index.resize(known_ids_.size());

@@ -116,7 +116,8 @@ class H5mdParticles {
   std::vector<std::int64_t> offset_;
   std::vector<std::int64_t> known_ids_;  ///< sorted
   Order by_place_, by_charge_;
-  bool has_one_order_ = true, was_ordered_ = false;  ///< particles keep their places; by_place_ was filled
+  bool has_one_order_ = true,
+       is_order_checked_ = false;  ///< particles keep their places; expect_one_order() was called
   std::int64_t frames_in_file_ = 0, places_ = 0;
   ScalarType type_ = ScalarType::float64;
   double unit_in_angstrom_ = 1, charge_unit_in_e_ = 1;

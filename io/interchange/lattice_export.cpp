@@ -9,7 +9,7 @@ namespace smallbatch {
 
 namespace {
 
-std::string told_of_limits(std::int64_t limited) {
+std::string limits_text(std::int64_t limited) {
   if (limited == 0) return "";
   TextWriter text;
   text << "; " << limited << (limited == 1 ? " infinite or huge value is" : " infinite or huge values are")
@@ -18,11 +18,11 @@ std::string told_of_limits(std::int64_t limited) {
 }
 
 std::string as_opendx(const std::string& path, const LatticeMap& map, const MapExtras&, bool overwrite) {
-  return told_of_limits(write_opendx(path, map, overwrite));
+  return limits_text(write_opendx(path, map, overwrite));
 }
 
 std::string as_cube(const std::string& path, const LatticeMap& map, const MapExtras& extras, bool overwrite) {
-  return told_of_limits(write_cube(path, map, extras.position, extras.charge, extras.atomic_number, overwrite));
+  return limits_text(write_cube(path, map, extras.position, extras.charge, extras.atomic_number, overwrite));
 }
 
 std::string as_picture(const std::string& path, const LatticeMap& map, const MapExtras& extras, bool overwrite) {

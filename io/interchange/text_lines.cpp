@@ -71,14 +71,14 @@ bool TextLines::next(std::string_view& line) {
   while (end == std::string::npos && !is_at_end_) {
     bytes_.erase(0, begin_);
     begin_ = 0;
-    const std::size_t looked_at = bytes_.size();
-    if (looked_at > longest_line)
+    const std::size_t searched = bytes_.size();
+    if (searched > longest_line)
       throw Error(ErrorKind::bad_input,
                   path_ + ", line " + std::to_string(line_number_ + 1) + ": the line is longer than " +
                       std::to_string(longest_line) + " bytes",
                   "it has no end, ends by a carriage return, or is no text", "Give a text file with line feeds.");
     fill();
-    end = bytes_.find('\n', looked_at);
+    end = bytes_.find('\n', searched);
   }
   if (end == std::string::npos && begin_ == bytes_.size()) return false;
   end = std::min(end, bytes_.size());

@@ -8,26 +8,26 @@ namespace smallbatch {
 namespace {
 
 /// Length in m below which readers do not accept a baseline.
-constexpr double one_place = 1e-3;
+constexpr double shortest_baseline = 1e-3;
 
-Place place_of(const CorrelationSet& set, std::size_t input) {
+AntennaPosition position_of(const CorrelationSet& set, std::size_t input) {
   if (set.input_position.empty()) return {static_cast<double>(input), 0, 0};
   const double* const found = set.input_position.data() + 3 * input;
   return {found[0], found[1], found[2]};
 }
 
-bool are_one_place(const Place& a, const Place& b) {
-  return std::hypot(a[0] - b[0], a[1] - b[1], a[2] - b[2]) < one_place;
+bool are_one_position(const AntennaPosition& a, const AntennaPosition& b) {
+  return std::hypot(a[0] - b[0], a[1] - b[1], a[2] - b[2]) < shortest_baseline;
 }
 
 /// Returns the index of an input's antenna, and adds the antenna if it is new. Antennas are identified by their numbers
 /// if these are known, otherwise by their positions.
 std::size_t antenna_of(const CorrelationSet& set, std::size_t input, std::vector<Antenna>& antennas) {
   const bool are_numbered = !set.labels.antenna.empty();
-  const Place place = place_of(set, input);
+  const AntennaPosition position = position_of(set, input);
   const auto number = are_numbered ? set.labels.antenna[input] : static_cast<std::int64_t>(antennas.size());
   for (std::size_t k = 0; k < antennas.size(); ++k) {
-    const bool is_there = are_one_place(place, antennas[k].position);
+    const bool is_there = are_one_position(position, antennas[k].position);
     const bool is_it = are_numbered ? number == antennas[k].number : is_there;
     const std::string inputs =
         "inputs " + std::to_string(antennas[k].first_input) + " and " + std::to_string(input) + " belong to ";
@@ -38,7 +38,7 @@ std::size_t antenna_of(const CorrelationSet& set, std::size_t input, std::vector
     if (is_there && !set.input_position.empty())
       refuse_uvh5(set, inputs + "different antennas but are at one place", "Correct input_antenna or input_position.");
   }
-  antennas.push_back({number, static_cast<std::int64_t>(input), place});
+  antennas.push_back({number, static_cast<std::int64_t>(input), position});
   return antennas.size() - 1;
 }
 

@@ -11,12 +11,12 @@
 
 namespace smallbatch {
 
-using Place = std::array<double, 3>;
+using AntennaPosition = std::array<double, 3>;
 
 /// One antenna. Antennas have the order in which the inputs name them.
 struct Antenna {
   std::int64_t number = 0, first_input = 0;
-  Place position{};  ///< east, north and up
+  AntennaPosition position{};  ///< east, north and up
 };
 
 /// Antennas and rows of a UVH5 file, for a set that was not imported from a UVH5 file.

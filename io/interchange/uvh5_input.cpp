@@ -15,18 +15,18 @@ namespace {
 constexpr std::int64_t bytes_of_step = std::int64_t{1} << 26;
 const std::string header = "/Header", visdata = "/Data/visdata", flags = "/Data/flags", nsamples = "/Data/nsamples";
 
-/// Returns geodetic latitude and longitude (degrees) and altitude (m) on WGS84 of a geocentric place, by Bowring's
+/// Returns geodetic latitude and longitude (degrees) and altitude (m) on WGS84 of a geocentric position, by Bowring's
 /// iteration.
-std::vector<double> geodetic(const std::vector<double>& place) {
+std::vector<double> geodetic(const std::vector<double>& position) {
   constexpr double radius = 6378137, flattening = 1 / 298.257223563, e2 = flattening * (2 - flattening);
-  const double from_axis = std::hypot(place[0], place[1]);
-  double latitude = std::atan2(place[2], from_axis * (1 - e2)), altitude = 0;
+  const double from_axis = std::hypot(position[0], position[1]);
+  double latitude = std::atan2(position[2], from_axis * (1 - e2)), altitude = 0;
   for (int i = 0; i < 10; ++i) {
     const double sine = std::sin(latitude), normal = radius / std::sqrt(1 - e2 * sine * sine);
-    altitude = from_axis * std::cos(latitude) + place[2] * sine - radius * radius / normal;
-    latitude = std::atan2(place[2], from_axis * (1 - e2 * normal / (normal + altitude)));
+    altitude = from_axis * std::cos(latitude) + position[2] * sine - radius * radius / normal;
+    latitude = std::atan2(position[2], from_axis * (1 - e2 * normal / (normal + altitude)));
   }
-  return {latitude / degree, std::atan2(place[1], place[0]) / degree, altitude};
+  return {latitude / degree, std::atan2(position[1], position[0]) / degree, altitude};
 }
 
 }  // namespace
@@ -280,7 +280,7 @@ struct Uvh5File::Impl {
   }
 
   /// Stores the values of some rows, (row, channel, polarisation), at their baselines.
-  void place(const RowRange& some, const std::vector<float>& values, const std::vector<std::int8_t>& flag,
+  void store(const RowRange& some, const std::vector<float>& values, const std::vector<std::int8_t>& flag,
              const std::vector<double>& samples, SignalBlock& block, Uvh5Counts& counts) const {
     auto* const visibility = reinterpret_cast<float*>(block.visibility.data());
     std::size_t from = 0;
@@ -362,7 +362,7 @@ Uvh5Counts Uvh5File::read(SignalBlock& block) const {
     read_some(impl_->file, visdata, rows, some, channels, values);
     read_some(impl_->file, flags, rows, some, channels, flag);
     read_some(impl_->file, nsamples, rows, some, channels, samples);
-    impl_->place(some, values, flag, samples, block, counts);
+    impl_->store(some, values, flag, samples, block, counts);
   }
   return counts;
 }

@@ -15,18 +15,18 @@ constexpr const char* see_memo = "See the memo of UVH5.";
 void read_antennas(const InputFile& file, const std::string& header, std::int64_t count, Uvh5Rows& rows) {
   rows.first = read_header<std::int64_t>(file, header + "/ant_1_array", {count});
   rows.second = read_header<std::int64_t>(file, header + "/ant_2_array", {count});
-  std::map<std::int64_t, std::int64_t> place;
+  std::map<std::int64_t, std::int64_t> index_of;
   for (const auto* numbers : {&rows.first, &rows.second})
-    for (const std::int64_t number : *numbers) place[number] = 0;
-  for (auto& [number, at] : place) {
+    for (const std::int64_t number : *numbers) index_of[number] = 0;
+  for (auto& [number, index] : index_of) {
     if (number < 0 || number > std::numeric_limits<std::int32_t>::max())
       throw file.error(header + "/ant_1_array",
                        "expected antennas from 0 to 2147483647, found " + std::to_string(number), see_memo);
-    at = static_cast<std::int64_t>(rows.antenna.size());
+    index = static_cast<std::int64_t>(rows.antenna.size());
     rows.antenna.push_back(number);
   }
   for (auto* numbers : {&rows.first, &rows.second})
-    for (std::int64_t& number : *numbers) number = place[number];
+    for (std::int64_t& number : *numbers) number = index_of[number];
 }
 
 /// Reads the polarisations. Every antenna has each feed that some polarisation names.
@@ -58,19 +58,19 @@ void read_polarisations(const InputFile& file, const std::string& header, std::i
 void read_times(const InputFile& file, const std::string& header, std::int64_t count, Uvh5Rows& rows) {
   const std::string dataset = header + "/time_array";
   const auto times = read_header<double>(file, dataset, {count});
-  std::map<double, std::size_t> place;
+  std::map<double, std::size_t> index_of;
   for (std::size_t row = 0; row < times.size(); ++row) {
     if (!std::isfinite(times[row]))
       throw file.error(dataset + "[" + std::to_string(row) + "]", "it is not finite", "Write the file anew.");
-    place[times[row]] = 0;
+    index_of[times[row]] = 0;
   }
-  for (auto& [time, at] : place) {
-    at = rows.times.size();
+  for (auto& [time, index] : index_of) {
+    index = rows.times.size();
     rows.times.push_back(time);
   }
-  rows.of_time.resize(place.size());
+  rows.of_time.resize(index_of.size());
   for (std::size_t row = 0; row < times.size(); ++row) {
-    std::vector<RowRange>& of = rows.of_time[place[times[row]]];
+    std::vector<RowRange>& of = rows.of_time[index_of[times[row]]];
     const auto here = static_cast<std::int64_t>(row);
     if (!of.empty() && of.back().first + of.back().count == here)
       ++of.back().count;
@@ -200,8 +200,8 @@ std::int64_t Uvh5Rows::input_count() const {
 
 FeedPair Uvh5Rows::inputs_of(std::int64_t row, std::int64_t polarisation) const {
   const auto [one, two] = feeds_of(polarisation);
-  const auto of = [this](std::int64_t place, std::int64_t feed) {
-    return inputs[static_cast<std::size_t>(place)][static_cast<std::size_t>(feed)];
+  const auto of = [this](std::int64_t antenna, std::int64_t feed) {
+    return inputs[static_cast<std::size_t>(antenna)][static_cast<std::size_t>(feed)];
   };
   return {of(first[static_cast<std::size_t>(row)], one), of(second[static_cast<std::size_t>(row)], two)};
 }

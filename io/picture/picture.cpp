@@ -81,9 +81,9 @@ void Image::write_upwards(std::int64_t left, std::int64_t bottom, std::string_vi
 
 double percentile(std::vector<double>& values, int percent) {
   const auto rank = (static_cast<std::size_t>(percent) * values.size() + 99) / 100;  // nearest rank, rounded up
-  const auto place = values.begin() + static_cast<std::ptrdiff_t>(std::max<std::size_t>(rank, 1) - 1);
-  std::nth_element(values.begin(), place, values.end());
-  return *place;
+  const auto of_rank = values.begin() + static_cast<std::ptrdiff_t>(std::max<std::size_t>(rank, 1) - 1);
+  std::nth_element(values.begin(), of_rank, values.end());
+  return *of_rank;
 }
 
 void write_png(const std::string& path, const Image& image, std::span<const std::pair<const char*, std::string>> texts,

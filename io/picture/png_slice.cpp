@@ -22,7 +22,7 @@ namespace {
 struct LatticePlane {
   std::size_t across = 2, right = 0, up = 1;  ///< axes: 0 x, 1 y, 2 z
   std::int64_t columns = 0, rows = 0;         ///< points to the right and upwards
-  double place = 0;                           ///< coordinate along `across`; all lengths are in angstrom
+  double coordinate = 0;                      ///< coordinate along `across`; all lengths are in angstrom
   double left = 0, bottom = 0;                ///< edges of the first cells; a lattice point is the middle of its cell
   double column_spacing = 1, row_spacing = 1;
 };
@@ -38,8 +38,9 @@ LatticePlane plane_across(int axis, std::int64_t index, const LatticeShape& shap
   plane.up = axis == 2 ? 1 : 2;
   plane.columns = counts[plane.right];
   plane.rows = counts[plane.up];
-  plane.place = origin[plane.across] + static_cast<double>(index) * spacing[plane.across];
-  if (std::abs(plane.place) < 1e-9 * spacing[plane.across]) plane.place = 0;  // removes what rounding left of 0
+  plane.coordinate = origin[plane.across] + static_cast<double>(index) * spacing[plane.across];
+  if (std::abs(plane.coordinate) < 1e-9 * spacing[plane.across])
+    plane.coordinate = 0;  // removes what rounding left of 0
   plane.column_spacing = spacing[plane.right];
   plane.row_spacing = spacing[plane.up];
   plane.left = origin[plane.right] - plane.column_spacing / 2;
@@ -175,7 +176,7 @@ SlicePicture write_png_slice(const std::string& path, const LatticeMap& map, int
   const SlicePicture result = measure_slice(values);
   const std::string title = plain_line(map.title);
   const FramedPicture picture = draw(map, plane, values, result.colour_limit,
-                                     title + ", " + axis_name + " = " + number_text(plane.place, 6) + " angstrom");
+                                     title + ", " + axis_name + " = " + number_text(plane.coordinate, 6) + " angstrom");
 
   const std::array<std::pair<const char*, std::string>, 6> texts{{{"Title", title},
                                                                   {"Axis", axis_name},

@@ -22,10 +22,10 @@ template <class T>
 void add_magnitudes(const SignalBlock& block, std::int64_t baselines, MagnitudeMap& map) {
   for (std::int64_t c = 0; c < block.channels; ++c) {
     for (std::int64_t b = 0; b < baselines; ++b) {
-      const auto place = static_cast<std::size_t>(c * baselines + b);
-      if (block.weight[place] == 0) continue;
+      const auto index = static_cast<std::size_t>(c * baselines + b);
+      if (block.weight[index] == 0) continue;
       std::array<T, 2> value;
-      std::memcpy(value.data(), block.visibility.data() + place * sizeof(value), sizeof(value));
+      std::memcpy(value.data(), block.visibility.data() + index * sizeof(value), sizeof(value));
       const auto real = static_cast<double>(value[0]), imaginary = static_cast<double>(value[1]);
       map.add(b, block.first + c, std::sqrt(real * real + imaginary * imaginary));
     }

@@ -46,7 +46,7 @@ auto text(const char* object, const char* name, const char* value) {
 /// Returns a compound type of `bytes` bytes with members (name, offset) of type `part`.
 hid_t compound(std::size_t bytes, const std::vector<std::pair<const char*, std::size_t>>& members, hid_t part) {
   const hid_t type = H5Tcreate(H5T_COMPOUND, bytes);
-  for (const auto& [name, place] : members) H5Tinsert(type, name, place, part);
+  for (const auto& [name, offset] : members) H5Tinsert(type, name, offset, part);
   return type;
 }
 

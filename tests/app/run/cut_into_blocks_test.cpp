@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "app/judge/outcome.hpp"
+#include "app/verification/outcome.hpp"
 
 namespace smallbatch {
 namespace {

@@ -24,7 +24,7 @@ std::vector<std::string> records_of(const Journal& journal) {
 }
 
 std::vector<std::string> records_in(const std::string& path) {
-  return records_of(Journal(path, Journal::Access::looked_at));
+  return records_of(Journal(path, Journal::Access::read_only));
 }
 
 void write_records(const std::string& path) {

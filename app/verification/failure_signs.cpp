@@ -1,4 +1,4 @@
-#include "app/judge/failure_signs.hpp"
+#include "app/verification/failure_signs.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -46,7 +46,7 @@ class Matrix {
 };
 
 template <class T>
-void look_at_triangles(const Matrix<T>& a, FailureSigns& signs) {
+void add_signs_of_triangles(const Matrix<T>& a, FailureSigns& signs) {
   bool is_zero_above = true, is_zero_below = true;
   double asymmetry = 0;
   a.below_diagonal([&](int i, int j) {
@@ -88,7 +88,7 @@ bool is_definite_in_double(const Matrix<T>& a) {
 }
 
 template <class T>
-void look_at_diagonal(const Matrix<T>& a, FailureSigns& signs) {
+void add_signs_of_diagonal(const Matrix<T>& a, FailureSigns& signs) {
   bool is_zero = true, is_negative = true, has_zero = false, sums_are_zero = a.n() > 1;
   for (int i = 0; i < a.n(); ++i) {
     is_negative &= a(i, i) < 0;
@@ -146,40 +146,41 @@ std::string percent_not_finite(std::int64_t not_finite, std::int64_t numbers) {
 }  // namespace
 
 template <class T>
-void look_at(const SpdBlock<T>& block, std::int64_t batch, FailureSigns& signs) {
+void add_signs(const SpdBlock<T>& block, std::int64_t batch, FailureSigns& signs) {
   const auto matrix_size = static_cast<std::size_t>(block.shape.matrix_size());
   const auto rhs_size = static_cast<std::size_t>(block.shape.rhs_size());
   const auto nrhs = static_cast<std::size_t>(block.shape.nrhs);
   if (block.first == 0 && block.shape.storage == Storage::dense && batch == block.shape.n && block.count == batch &&
       is_symmetric_batch_last(block))
     signs.is_symmetric_batch_last = batch;
-  const auto is_wanted = [](std::int64_t& looked_at) {
-    if (looked_at == most_looked_at) return false;
-    ++looked_at;
+  const auto is_wanted = [](std::int64_t& examined) {
+    if (examined == most_examined) return false;
+    ++examined;
     return true;
   };
   for (std::size_t k = 0; k < block.info.size(); ++k) {
     const int n = block.shape.has_sizes ? block.sizes[k] : block.shape.n;
     const Matrix<T> a(block.shape, n, block.a.data() + k * matrix_size);
     const std::int32_t status = block.info[k];
-    if (status > 0 && is_wanted(signs.looked_at_not_definite)) {
-      look_at_diagonal(a, signs);
+    if (status > 0 && is_wanted(signs.examined_not_definite)) {
+      add_signs_of_diagonal(a, signs);
       constexpr int few_rows = 128;  // keeps the check within milliseconds
       if constexpr (std::is_same_v<T, float>) signs.is_definite_in_double += n <= few_rows && is_definite_in_double(a);
     }
-    if (status == info_matrix_not_symmetric && is_wanted(signs.looked_at_not_symmetric)) look_at_triangles(a, signs);
-    if (status == info_matrix_not_finite && is_wanted(signs.looked_at_matrix_not_finite)) {
+    if (status == info_matrix_not_symmetric && is_wanted(signs.examined_not_symmetric))
+      add_signs_of_triangles(a, signs);
+    if (status == info_matrix_not_finite && is_wanted(signs.examined_matrix_not_finite)) {
       signs.is_lower_finite += a.is_whole() && is_only_lower_finite(a);
       for (int i = 0; i < n; ++i) count_finite(a.row(i), signs.numbers, signs.not_finite);
     }
-    if (status == info_rhs_not_finite && is_wanted(signs.looked_at_rhs_not_finite))
+    if (status == info_rhs_not_finite && is_wanted(signs.examined_rhs_not_finite))
       count_finite(std::span(block.b.data() + k * rhs_size, static_cast<std::size_t>(n) * nrhs), signs.rhs_numbers,
                    signs.rhs_not_finite);
   }
 }
 
 template <class T>
-void look_at(const PotentialBlock<T>& block, FailureSigns& signs) {
+void add_signs(const PotentialBlock<T>& block, FailureSigns& signs) {
   const std::array<std::int64_t, 3> points{block.shape.nx, block.shape.ny, block.shape.nz};
   // All charges may lie beside a lattice that is a plane or a line.
   const bool is_flat = std::ranges::find(points, 1) != points.end();
@@ -204,62 +205,62 @@ std::string likely_cause(const FailureSigns& signs, std::int64_t batch,
     const auto found = failed.find(status);
     return found == failed.end() ? 0 : found->second;
   };
-  const auto are_most = [&](std::int64_t count, std::int64_t looked_at) {
-    return looked_at > 0 && 10 * count >= 9 * batch;
+  const auto are_most = [&](std::int64_t count, std::int64_t examined) {
+    return examined > 0 && 10 * count >= 9 * batch;
   };
-  const auto where = [&](std::int64_t count, std::int64_t looked_at) {
+  const auto where = [&](std::int64_t count, std::int64_t examined) {
     const std::string systems = std::to_string(batch) + " systems";
     return (batch == 1       ? "in the only system"
             : count == batch ? "in all " + systems
                              : "in " + std::to_string(count) + " of " + systems) +
-           (looked_at < count ? " (the first " + std::to_string(looked_at) + " were examined), " : ", ");
+           (examined < count ? " (the first " + std::to_string(examined) + " were examined), " : ", ");
   };
 
-  if (const auto count = count_of(info_matrix_not_symmetric), looked_at = signs.looked_at_not_symmetric;
-      are_most(count, looked_at)) {
-    const std::string what = where(count, looked_at) + "A is not symmetric. ";
+  if (const auto count = count_of(info_matrix_not_symmetric), examined = signs.examined_not_symmetric;
+      are_most(count, examined)) {
+    const std::string what = where(count, examined) + "A is not symmetric. ";
     if (signs.is_symmetric_batch_last == batch)
       return what +
              "It is symmetric if its last axis is taken as the batch. The batch must come first: "
              "numpy.moveaxis(A, -1, 0).";
-    if (signs.is_upper == looked_at)
+    if (signs.is_upper == examined)
       return what + "It is 0 below the diagonal. Is it an upper triangle? Then set the attribute uplo = \"upper\".";
-    if (signs.is_lower == looked_at)
+    if (signs.is_lower == examined)
       return what + "It is 0 above the diagonal. Is it a lower triangle? Then set the attribute uplo = \"lower\".";
-    if (signs.is_nearly_symmetric == looked_at)
+    if (signs.is_nearly_symmetric == examined)
       return what + "Its triangles differ by at most " + short_number(signs.largest_asymmetry) +
              " sqrt(a_ii a_jj). Is this rounding? Then store (A + A^T) / 2, or set the attribute uplo = \"lower\".";
     return {};
   }
-  if (const auto count = count_of(info_matrix_not_finite), looked_at = signs.looked_at_matrix_not_finite;
-      are_most(count, looked_at)) {
-    const std::string what = where(count, looked_at) + "A is not finite";
-    if (signs.is_lower_finite == looked_at)
+  if (const auto count = count_of(info_matrix_not_finite), examined = signs.examined_matrix_not_finite;
+      are_most(count, examined)) {
+    const std::string what = where(count, examined) + "A is not finite";
+    if (signs.is_lower_finite == examined)
       return what +
              " above the diagonal, and finite elsewhere. Is it a lower triangle? Then set the attribute "
              "uplo = \"lower\".";
     return what + ": " + percent_not_finite(signs.not_finite, signs.numbers) + " of its numbers are NaN or infinite. " +
            (signs.not_finite == signs.numbers ? "Was A written?" : "Was A computed from something missing?");
   }
-  if (const auto count = count_of(info_rhs_not_finite), looked_at = signs.looked_at_rhs_not_finite;
-      are_most(count, looked_at))
-    return where(count, looked_at) + "b is not finite: " + percent_not_finite(signs.rhs_not_finite, signs.rhs_numbers) +
+  if (const auto count = count_of(info_rhs_not_finite), examined = signs.examined_rhs_not_finite;
+      are_most(count, examined))
+    return where(count, examined) + "b is not finite: " + percent_not_finite(signs.rhs_not_finite, signs.rhs_numbers) +
            " of its numbers are NaN or infinite." +
            (signs.rhs_not_finite == signs.rhs_numbers ? " Was b written?" : "");
-  if (const auto looked_at = signs.looked_at_not_definite; are_most(not_definite, looked_at)) {
-    const std::string what = where(not_definite, looked_at) + "A is not positive definite";
-    if (signs.is_zero == looked_at) return what + ". It is 0 everywhere. Was A written?";
-    if (signs.has_negative_diagonal == looked_at)
+  if (const auto examined = signs.examined_not_definite; are_most(not_definite, examined)) {
+    const std::string what = where(not_definite, examined) + "A is not positive definite";
+    if (signs.is_zero == examined) return what + ". It is 0 everywhere. Was A written?";
+    if (signs.has_negative_diagonal == examined)
       return what +
              ". Its diagonal elements are negative. Does A have the opposite sign? Then -A may be positive definite.";
-    if (signs.has_zero_on_diagonal == looked_at)
+    if (signs.has_zero_on_diagonal == examined)
       return what +
              ". It has a 0 on the diagonal. Does this belong to a constraint (a saddle-point problem)? Then eliminate "
              "the constraint first.";
-    if (signs.has_rows_of_sum_zero == looked_at)
+    if (signs.has_rows_of_sum_zero == examined)
       return what +
              ". Its rows add up to 0. Is it a Laplacian without a fixed point? Then fix one, or see --pivot-floor.";
-    if (signs.is_definite_in_double == looked_at)
+    if (signs.is_definite_in_double == examined)
       return what +
              " in float32 arithmetic. In float64 arithmetic, the same matrices are positive definite. Store A and b as "
              "float64, or see --pivot-floor.";
@@ -283,9 +284,9 @@ std::string likely_cause_on_lattices(const FailureSigns& signs, std::int64_t cha
   return {};
 }
 
-template void look_at(const SpdBlock<float>&, std::int64_t, FailureSigns&);
-template void look_at(const SpdBlock<double>&, std::int64_t, FailureSigns&);
-template void look_at(const PotentialBlock<float>&, FailureSigns&);
-template void look_at(const PotentialBlock<double>&, FailureSigns&);
+template void add_signs(const SpdBlock<float>&, std::int64_t, FailureSigns&);
+template void add_signs(const SpdBlock<double>&, std::int64_t, FailureSigns&);
+template void add_signs(const PotentialBlock<float>&, FailureSigns&);
+template void add_signs(const PotentialBlock<double>&, FailureSigns&);
 
 }  // namespace smallbatch

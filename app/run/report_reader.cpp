@@ -1,4 +1,4 @@
-#include "app/run/told_results.hpp"
+#include "app/run/report_reader.hpp"
 
 #include <filesystem>
 #include <system_error>
@@ -42,53 +42,54 @@ void count_problems(const ResultReader& results, const PairEnergySet& set, SetOu
 void count_problems(const ResultReader& /*results*/, const CorrelationSet& /*set*/, SetOutcome& /*outcome*/) {}
 
 template <class T>
-void look_at_failed(const ProblemReader& problems, const ResultReader& results, const SolveSet& set,
-                    SetOutcome& outcome) {
+void add_signs_of_failed(const ProblemReader& problems, const ResultReader& results, const SolveSet& set,
+                         SetOutcome& outcome) {
   SpdBlock<T> block;
   for (const SystemRange& range : cut_into_blocks(set, cpu_block_bytes)) {
     stop_if_interrupted();
     read_block(problems, set, range, block);
     results.read(set, range.first, range.count, block);
-    look_at(block, set.batch, outcome.signs);
+    add_signs(block, set.batch, outcome.signs);
   }
 }
 
-void look_at_set(const ProblemReader& problems, const ResultReader& results, const SolveSet& set, SetOutcome& outcome) {
+void add_signs_of_set(const ProblemReader& problems, const ResultReader& results, const SolveSet& set,
+                      SetOutcome& outcome) {
   if (outcome.failed_count() == 0) return;
-  set.type == ScalarType::float32 ? look_at_failed<float>(problems, results, set, outcome)
-                                  : look_at_failed<double>(problems, results, set, outcome);
+  set.type == ScalarType::float32 ? add_signs_of_failed<float>(problems, results, set, outcome)
+                                  : add_signs_of_failed<double>(problems, results, set, outcome);
 }
-void look_at_set(const ProblemReader& problems, const ResultReader& /*results*/, const PotentialSet& set,
-                 SetOutcome& outcome) {
+void add_signs_of_set(const ProblemReader& problems, const ResultReader& /*results*/, const PotentialSet& set,
+                      SetOutcome& outcome) {
   PotentialBlock<double> block;
   for (std::int64_t p = 0; set.targets == TargetKind::lattice && p < set.batch; ++p) {
     stop_if_interrupted();
     problems.read(set, p, 1, block);
-    look_at(block, outcome.signs);
+    add_signs(block, outcome.signs);
   }
 }
 template <class Set>
-void look_at_set(const ProblemReader& /*problems*/, const ResultReader& /*results*/, const Set& /*set*/,
-                 SetOutcome& /*outcome*/) {}
+void add_signs_of_set(const ProblemReader& /*problems*/, const ResultReader& /*results*/, const Set& /*set*/,
+                      SetOutcome& /*outcome*/) {}
 
 }  // namespace
 
-SetOutcome told_outcome(const ResultReader& results, const SolveSet& set) {
+SetOutcome read_outcome(const ResultReader& results, const SolveSet& set) {
   return with_totals(results, set, start_outcome(set));
 }
-SetOutcome told_outcome(const ResultReader& results, const PotentialSet& set) {
+SetOutcome read_outcome(const ResultReader& results, const PotentialSet& set) {
   SetOutcome outcome = with_totals(results, set, start_outcome(set, set.type));
   outcome.are_singular_left_out = results.provenance("singular") == "skip";
   return outcome;
 }
-SetOutcome told_outcome(const ResultReader& results, const PairEnergySet& set) {
+SetOutcome read_outcome(const ResultReader& results, const PairEnergySet& set) {
   return with_totals(results, set, start_outcome(set, {}));
 }
-SetOutcome told_outcome(const ResultReader& results, const CorrelationSet& set) {
+SetOutcome read_outcome(const ResultReader& results, const CorrelationSet& set) {
   return with_totals(results, set, start_outcome(set));
 }
 
-RunReport told_run(const ResultReader& results, const std::string& path) {
+RunReport read_run(const ResultReader& results, const std::string& path) {
   RunReport report;
   report.problems = results.provenance("problems");
   report.results = path;
@@ -115,23 +116,23 @@ RunReport told_run(const ResultReader& results, const std::string& path) {
   return report;
 }
 
-RunReport told_report(const ResultReader& results, const std::string& path) {
-  RunReport report = told_run(results, path);
+RunReport read_report(const ResultReader& results, const std::string& path) {
+  RunReport report = read_run(results, path);
   for_each_set(results.sets(), [&](const auto& set) {
     stop_if_interrupted();
-    SetOutcome& outcome = report.sets.emplace_back(told_outcome(results, set));
+    SetOutcome& outcome = report.sets.emplace_back(read_outcome(results, set));
     outcome.count_statuses(results, set_path(set), 0, set.batch);
     count_problems(results, set, outcome);
   });
   return report;
 }
 
-void look_at_problems(const ProblemReader& problems, const ResultReader& results, RunReport& report) {
+void add_facts_of_problems(const ProblemReader& problems, const ResultReader& results, RunReport& report) {
   for_each_set(problems.sets(), [&]<class Set>(const Set& set) {
     for (SetOutcome& outcome : report.sets) {
       if (outcome.kind != Set::kind || outcome.name != set.name) continue;
       outcome.shape = shape_words(set);
-      look_at_set(problems, results, set, outcome);
+      add_signs_of_set(problems, results, set, outcome);
     }
   });
 }

@@ -1,4 +1,4 @@
-#include "app/judge/piece_sums.hpp"
+#include "app/verification/piece_sums.hpp"
 
 #include <algorithm>
 #include <atomic>

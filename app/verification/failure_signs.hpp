@@ -14,8 +14,8 @@ namespace smallbatch {
 
 /// Counts of systems, unless a comment names something else. They add up over blocks and shares.
 struct FailureSigns {
-  std::int64_t looked_at_not_symmetric = 0, looked_at_matrix_not_finite = 0;  ///< systems examined, by status
-  std::int64_t looked_at_rhs_not_finite = 0, looked_at_not_definite = 0;
+  std::int64_t examined_not_symmetric = 0, examined_matrix_not_finite = 0;  ///< systems examined, by status
+  std::int64_t examined_rhs_not_finite = 0, examined_not_definite = 0;
   std::int64_t is_upper = 0, is_lower = 0;   ///< A has nonzero elements on one side of the diagonal only: above, below
   std::int64_t is_nearly_symmetric = 0;      ///< |a_ij - a_ji| <= 0.01 sqrt(|a_ii a_jj|) for all i, j
   std::int64_t is_symmetric_batch_last = 0;  ///< batch size, if all A are symmetric when read as (n, n, batch); else 0
@@ -34,10 +34,10 @@ struct FailureSigns {
 };
 
 /// All members of FailureSigns that are counts.
-inline constexpr std::array failure_counts{&FailureSigns::looked_at_not_symmetric,
-                                           &FailureSigns::looked_at_matrix_not_finite,
-                                           &FailureSigns::looked_at_rhs_not_finite,
-                                           &FailureSigns::looked_at_not_definite,
+inline constexpr std::array failure_counts{&FailureSigns::examined_not_symmetric,
+                                           &FailureSigns::examined_matrix_not_finite,
+                                           &FailureSigns::examined_rhs_not_finite,
+                                           &FailureSigns::examined_not_definite,
                                            &FailureSigns::is_upper,
                                            &FailureSigns::is_lower,
                                            &FailureSigns::is_nearly_symmetric,
@@ -56,16 +56,16 @@ inline constexpr std::array failure_counts{&FailureSigns::looked_at_not_symmetri
                                            &FailureSigns::is_definite_in_double};
 
 /// Number of systems of a share that are examined for each status.
-inline constexpr std::int64_t most_looked_at = 64;
+inline constexpr std::int64_t most_examined = 64;
 
-/// Examines the failed systems of a block, up to most_looked_at of each status. `batch` is the number of systems of the
+/// Examines the failed systems of a block, up to most_examined of each status. `batch` is the number of systems of the
 /// set.
 template <class T>
-void look_at(const SpdBlock<T>& block, std::int64_t batch, FailureSigns& signs);
+void add_signs(const SpdBlock<T>& block, std::int64_t batch, FailureSigns& signs);
 
 /// Counts the charges of a block, and those that lie within their problem's lattice.
 template <class T>
-void look_at(const PotentialBlock<T>& block, FailureSigns& signs);
+void add_signs(const PotentialBlock<T>& block, FailureSigns& signs);
 
 /// Returns the likely cause in words: "in all 5 systems A is not symmetric. ... Is it an upper triangle? ...". It is
 /// empty if fewer than nine in ten of `batch` systems failed in the same way, or if no cause was found. The arguments

@@ -1,4 +1,4 @@
-#include "app/judge/byte_verdict.hpp"
+#include "app/verification/byte_verdict.hpp"
 
 #include <algorithm>
 #include <vector>
@@ -10,23 +10,23 @@ namespace smallbatch {
 
 namespace {
 
-constexpr std::size_t most_places_told = 12;
+constexpr std::size_t most_places_named = 12;
 
 std::string joined(const std::vector<std::string>& places) {
   std::string text;
-  for (std::size_t k = 0; k < std::min(places.size(), most_places_told); ++k)
+  for (std::size_t k = 0; k < std::min(places.size(), most_places_named); ++k)
     text += (k > 0 ? "; " : "") + visible_text(places[k]);
-  if (places.size() > most_places_told)
-    text += "; and " + std::to_string(places.size() - most_places_told) + " more places";
+  if (places.size() > most_places_named)
+    text += "; and " + std::to_string(places.size() - most_places_named) + " more places";
   return text;
 }
 
-void refuse(const std::string& path, const ByteCheck& check, bool is_rest_told) {
+void refuse(const std::string& path, const ByteCheck& check, bool is_rest_named) {
   std::vector<std::string> places = check.changed;
   for (const std::string& object : check.damaged) places.push_back("the header of " + object + " (shape, attributes)");
-  if (is_rest_told)
+  if (is_rest_named)
     for (const std::string& dataset : check.moved) places.push_back(dataset + " (not stored as it was written)");
-  if (is_rest_told && !check.is_rest_unchanged && check.damaged.empty())
+  if (is_rest_named && !check.is_rest_unchanged && check.damaged.empty())
     places.emplace_back("bytes outside all datasets, written by another program or damaged where HDF5 has no checksum");
   if (places.empty()) return;
   throw Error(ErrorKind::bad_input, path + " has changed since it was written", joined(places),

@@ -1,10 +1,10 @@
-#include "app/judge/statistics.hpp"
+#include "app/verification/statistics.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 
-#include "app/judge/block_state.hpp"
+#include "app/verification/block_state.hpp"
 #include "core/compare.hpp"
 #include "core/not_finite.hpp"
 #include "core/parallel.hpp"
@@ -127,7 +127,7 @@ void StatisticsReferee::take_state(std::int64_t first, std::int64_t count, std::
   take(bytes, std::span(found_).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count)));
 }
 
-double StatisticsReferee::judge(const PotentialStatistics& statistics, std::int64_t problem) const {
+double StatisticsReferee::largest_error_over_bound(const PotentialStatistics& statistics, std::int64_t problem) const {
   const auto p = static_cast<std::size_t>(problem);
   const Found& found = found_[p];
   const double lowest = statistics.lowest[p], highest = statistics.highest[p], mean = statistics.mean[p];

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "app/judge/failure_signs.hpp"
-#include "app/judge/verification.hpp"
+#include "app/verification/failure_signs.hpp"
+#include "app/verification/verification.hpp"
 #include "io/result_reader.hpp"
 #include "io/result_writer.hpp"
 #include "io/sets.hpp"
@@ -110,8 +110,8 @@ SetOutcome start_outcome(const PotentialSet& set, ScalarType precision);
 SetOutcome start_outcome(const PairEnergySet& set, const PairEnergyOptions& options);
 SetOutcome start_outcome(const CorrelationSet& set);
 
-/// Judges the systems of a set and counts their outcomes, block by block. Each block goes through judge() and then
-/// count(). Later blocks may be judged while an earlier block is counted.
+/// Verifies the systems of a set and counts their outcomes, block by block. Each block goes through verify() and then
+/// count(). Later blocks may be verified while an earlier block is counted.
 template <class T>
 class SolveTally {
  public:
@@ -123,7 +123,7 @@ class SolveTally {
         rcond_overestimate_(rcond_overestimate),
         mode_(mode),
         threads_(threads) {}
-  [[nodiscard]] Verdicts judge(const SpdBlock<T>& block) const;
+  [[nodiscard]] Verdicts verify(const SpdBlock<T>& block) const;
   void count(const SpdBlock<T>& block, const Verdicts& verdicts);
 
   SetOutcome outcome;
@@ -135,8 +135,8 @@ class SolveTally {
   unsigned threads_;
 };
 
-/// Judges the potential problems of a set and counts their outcomes. Planes of a problem may lie in several blocks, so
-/// verdicts are complete only after finish().
+/// Verifies the potential problems of a set and counts their outcomes. Planes of a problem may lie in several blocks,
+/// so verdicts are complete only after finish().
 template <class T>
 class PotentialTally {
  public:
@@ -150,14 +150,14 @@ class PotentialTally {
         referee_(set.batch) {
     outcome.are_singular_left_out = options.singular == Singular::skip;
   }
-  [[nodiscard]] Verdicts judge(const PotentialBlock<T>& block, const PairsJudged& judged = {});
+  [[nodiscard]] Verdicts verify(const PotentialBlock<T>& block, const PairsVerified& verified = {});
   void count(const PotentialBlock<T>& block, const Verdicts& verdicts);
   void finish(const PotentialStatistics& statistics);
-  /// Saves (put) and restores (take) the state of `count` problems from `first` on. The functions ..._judged() handle
-  /// the state of judge(), and ..._counted() handle the state of count(). Both pairs may run at the same time.
-  void put_judged(std::int64_t first, std::int64_t count, std::string& bytes) const;
+  /// Saves (put) and restores (take) the state of `count` problems from `first` on. The functions ..._verified() handle
+  /// the state of verify(), and ..._counted() handle the state of count(). Both pairs may run at the same time.
+  void put_verified(std::int64_t first, std::int64_t count, std::string& bytes) const;
   void put_counted(std::int64_t first, std::int64_t count, std::string& bytes) const;
-  void take_judged(std::int64_t first, std::int64_t count, std::string_view& bytes);
+  void take_verified(std::int64_t first, std::int64_t count, std::string_view& bytes);
   void take_counted(std::int64_t first, std::int64_t count, std::string_view& bytes);
   /// Returns the verdicts of all problems.
   [[nodiscard]] const Verdicts& verdicts() const { return of_set_; }
@@ -165,7 +165,7 @@ class PotentialTally {
   SetOutcome outcome;
 
  private:
-  [[nodiscard]] bool is_judged() const { return mode_.kind != VerifyMode::Kind::none; }
+  [[nodiscard]] bool is_verified() const { return mode_.kind != VerifyMode::Kind::none; }
 
   const PotentialSet& set_;
   PotentialOptions options_;
@@ -176,13 +176,13 @@ class PotentialTally {
   std::int64_t values_checked_ = 0;
 };
 
-/// Judges the pair-energy problems of a set and counts their outcomes.
+/// Verifies the pair-energy problems of a set and counts their outcomes.
 class PairEnergyTally {
  public:
   PairEnergyTally(const PairEnergySet& set, const PairEnergyOptions& options, const VerifyMode& mode, unsigned threads)
       : outcome(start_outcome(set, options)), set_(set), options_(options), mode_(mode), threads_(threads) {}
-  [[nodiscard]] Verdicts judge(const PairEnergyBlock& block) const {
-    return verify(set_, block, options_, mode_, threads_);
+  [[nodiscard]] Verdicts verify(const PairEnergyBlock& block) const {
+    return smallbatch::verify(set_, block, options_, mode_, threads_);
   }
   void count(const PairEnergyBlock& block, const Verdicts& verdicts);
 
@@ -195,7 +195,7 @@ class PairEnergyTally {
   unsigned threads_;
 };
 
-/// Judges the channels of a set and counts their outcomes. Times of a channel may lie in several blocks, so info and
+/// Verifies the channels of a set and counts their outcomes. Times of a channel may lie in several blocks, so info and
 /// verdict are complete only after finish().
 class CorrelationTally {
  public:
@@ -205,16 +205,16 @@ class CorrelationTally {
         verification_(set, mode, threads),
         info_(static_cast<std::size_t>(set.batch)),
         of_set_(set.batch),
-        is_judged_(mode.kind != VerifyMode::Kind::none) {}
-  [[nodiscard]] Verdicts judge(const SignalBlock& block) { return verification_.judge(block); }
+        is_verified_(mode.kind != VerifyMode::Kind::none) {}
+  [[nodiscard]] Verdicts verify(const SignalBlock& block) { return verification_.verify(block); }
   void count(const SignalBlock& block, const Verdicts& verdicts);
   void finish();
-  /// Saves (put) and restores (take) the state of `count` channels from `first` on. The functions ..._judged() handle
-  /// the state of judge(), and ..._counted() handle the state of count(). Call them only after the last block of an
+  /// Saves (put) and restores (take) the state of `count` channels from `first` on. The functions ..._verified() handle
+  /// the state of verify(), and ..._counted() handle the state of count(). Call them only after the last block of an
   /// integration.
-  void put_judged(std::int64_t first, std::int64_t count, std::string& bytes) const;
+  void put_verified(std::int64_t first, std::int64_t count, std::string& bytes) const;
   void put_counted(std::int64_t first, std::int64_t count, std::string& bytes) const;
-  void take_judged(std::int64_t first, std::int64_t count, std::string_view& bytes);
+  void take_verified(std::int64_t first, std::int64_t count, std::string_view& bytes);
   void take_counted(std::int64_t first, std::int64_t count, std::string_view& bytes);
   /// Returns the info of all channels.
   [[nodiscard]] std::span<const std::int32_t> info() const { return info_; }
@@ -227,7 +227,7 @@ class CorrelationTally {
   CorrelationVerification verification_;
   std::vector<std::int32_t> info_;
   Verdicts of_set_;
-  bool is_judged_;
+  bool is_verified_;
 };
 
 }  // namespace smallbatch

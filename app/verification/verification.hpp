@@ -1,4 +1,4 @@
-// Verification: --verify selects answers, and referees judge them, block by block. The referees are in
+// Verification: --verify selects answers, and referees verify them, block by block. The referees are in
 // solvers/spd_referee.hpp, physics/charges/ and physics/correlations/referee.hpp.
 #pragma once
 
@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "app/cli/options.hpp"
-#include "app/judge/statistics.hpp"
+#include "app/verification/statistics.hpp"
 #include "io/result_writer.hpp"
 #include "io/sets.hpp"
 #include "physics/correlations/referee.hpp"
@@ -38,8 +38,8 @@ struct Verdicts {
   void take_state(std::int64_t first, std::int64_t count, std::string_view& bytes);
 };
 
-/// Judges systems of a block; `mode` selects them. A sample has N systems of the whole set, evenly spread. The block
-/// may lack numbers about A (results of format 1.0), which are then not judged. `rcond_overestimate` is passed to the
+/// Verifies systems of a block; `mode` selects them. A sample has N systems of the whole set, evenly spread. The block
+/// may lack numbers about A (results of format 1.0), which are then not verified. `rcond_overestimate` is passed to the
 /// referee.
 template <class T>
 Verdicts verify(const SolveSet& set, const SpdBlock<T>& block, double pivot_floor, double rcond_overestimate,
@@ -57,35 +57,36 @@ double pairs(const PotentialBlock<T>& block) {
 }
 
 /// Receives the progress since its last call, in pairs of charge and target. Only one thread calls it at a time.
-using PairsJudged = std::function<void(double pairs)>;
+using PairsVerified = std::function<void(double pairs)>;
 
-/// Judges values of a block; `mode` selects them. A sample has N of all targets of the set, evenly spread, and the
+/// Verifies values of a block; `mode` selects them. A sample has N of all targets of the set, evenly spread, and the
 /// energies of N problems. A problem without a selected value stays unchecked. Adds the number of checked targets to
-/// `points_checked`. Calls `judged` as the work advances. The numbers passed add up to the pairs of the whole block,
-/// even if only a sample is judged.
+/// `points_checked`. Calls `verified` as the work advances. The numbers passed add up to the pairs of the whole block,
+/// even if only a sample is verified.
 template <class T>
 Verdicts verify(const PotentialSet& set, const PotentialBlock<T>& block, const PotentialOptions& options,
-                const VerifyMode& mode, unsigned threads, std::int64_t& points_checked, const PairsJudged& judged = {});
+                const VerifyMode& mode, unsigned threads, std::int64_t& points_checked,
+                const PairsVerified& verified = {});
 
-/// Judges V_min, V_max and V_mean of all problems. If they are right, a problem without a checked target stays
+/// Verifies V_min, V_max and V_mean of all problems. If they are right, a problem without a checked target stays
 /// unchecked.
 void verify_statistics(const PotentialStatistics& statistics, const StatisticsReferee& referee, Verdicts& of_set);
 
-/// Judges problems of a block, with all their energies; `mode` selects the problems. A sample has N problems of the
+/// Verifies problems of a block, with all their energies; `mode` selects the problems. A sample has N problems of the
 /// set, evenly spread.
 Verdicts verify(const PairEnergySet& set, const PairEnergyBlock& block, const PairEnergyOptions& options,
                 const VerifyMode& mode, unsigned threads);
 
-/// Judges visibilities of a set; `mode` selects them. A sample has N of all visibilities, evenly spread. Blocks come in
-/// order and hold whole integrations, or a piece of one integration. The last piece has the visibilities of its
+/// Verifies visibilities of a set; `mode` selects them. A sample has N of all visibilities, evenly spread. Blocks come
+/// in order and hold whole integrations, or a piece of one integration. The last piece has the visibilities of its
 /// integration.
 class CorrelationVerification {
  public:
   CorrelationVerification(const CorrelationSet& set, const VerifyMode& mode, unsigned threads);
-  /// Judges the channels of a block. A channel without a selected visibility stays unchecked.
-  [[nodiscard]] Verdicts judge(const SignalBlock& block);
-  /// Judges the info of channels, after all blocks were judged.
-  void judge_info(std::span<const std::int32_t> info, Verdicts& of_set) const;
+  /// Verifies the channels of a block. A channel without a selected visibility stays unchecked.
+  [[nodiscard]] Verdicts verify(const SignalBlock& block);
+  /// Verifies the info of channels, after all blocks were verified.
+  void verify_info(std::span<const std::int32_t> info, Verdicts& of_set) const;
   [[nodiscard]] std::int64_t visibilities_checked() const { return visibilities_checked_; }
   /// Saves and restores the state of `count` channels from `first` on. Valid only between integrations.
   void put_state(std::int64_t first, std::int64_t count, std::string& bytes) const;
@@ -98,23 +99,24 @@ class CorrelationVerification {
     bool has_bad_sample = false, is_beyond_range = false;
   };
   /// One channel in one of a block's integrations.
-  struct Place {
+  struct ChannelIntegration {
     std::int64_t channel, integration;
   };
   struct Found;
   /// Divides the integration's times in this block into `parts` parts, and gives part `part` to the referee. Makes the
   /// referee before, if the integration begins in this block.
-  void tell(const SignalBlock& block, const Place& place, std::int64_t part, std::int64_t parts,
-            std::optional<CorrelationReferee>& referee) const;
+  void add_times(const SignalBlock& block, const ChannelIntegration& at, std::int64_t part, std::int64_t parts,
+                 std::optional<CorrelationReferee>& referee) const;
   /// Returns the findings of the referees of all parts, after they were given all times.
   [[nodiscard]] Found found_by(std::span<std::optional<CorrelationReferee>> referees, const SignalBlock& block,
-                               const Place& place) const;
+                               const ChannelIntegration& at) const;
 
   const CorrelationSet& set_;
   VerifyMode mode_;
   unsigned threads_;
   std::vector<Channel> channels_;
-  std::vector<std::optional<CorrelationReferee>> referees_;  // (places, parts): for pieces, or if there are few places
+  std::vector<std::optional<CorrelationReferee>>
+      referees_;  // (channels x integrations, parts): for pieces, or few channels
   std::int64_t visibilities_checked_ = 0;
 };
 

@@ -1,7 +1,7 @@
 // Verification must find wrong answers of every kind at every place. One file, because verdicts, their counts and the
-// judged statistics are computed together.
-#include "app/judge/verification.hpp"
-#include "app/judge/outcome.hpp"
+// verified statistics are computed together.
+#include "app/verification/verification.hpp"
+#include "app/verification/outcome.hpp"
 
 #include <gtest/gtest.h>
 
@@ -180,7 +180,7 @@ TEST_F(VerifySystems, LogDeterminantsFarFromOneAreRight) {
   }
 }
 
-TEST_F(VerifySystems, RepairedSystemsAreJudgedByTheRepairedMatrix) {
+TEST_F(VerifySystems, RepairedSystemsAreVerifiedByTheRepairedMatrix) {
   // [1 1; 1 1] with the floor f: x = (1, 1) solves [1 1; 1 1+f] x = (2, 2+f).
   floor_ = 0x1p-7;
   for (const std::size_t s : {4, 5, 6, 7}) block_.a[s] = 1;
@@ -212,7 +212,7 @@ TEST_F(VerifySystems, RepairedSystemsAreJudgedByTheRepairedMatrix) {
   EXPECT_EQ(verdict_of(1), Verdict::disagreed);
 }
 
-TEST_F(VerifySystems, ResultsWithoutNumbersAreJudgedByTheirAnswers) {
+TEST_F(VerifySystems, ResultsWithoutNumbersAreVerifiedByTheirAnswers) {
   block_.rcond.clear();
   block_.smallest_pivot.clear();
   block_.log_determinant.clear();
@@ -223,7 +223,7 @@ TEST_F(VerifySystems, ResultsWithoutNumbersAreJudgedByTheirAnswers) {
   EXPECT_EQ(verdict_of(0), Verdict::disagreed);
 }
 
-TEST_F(VerifySystems, TheDeterminantAloneIsJudged) {
+TEST_F(VerifySystems, TheDeterminantAloneIsVerified) {
   set_.shape = {2, 0, Storage::dense_lower, true};
   block_.shape = set_.shape;
   block_.b.clear();
@@ -293,7 +293,7 @@ class VerifyPotential : public ::testing::Test {
     for (const int z : {0, 1})
       for (const int x : {1, 2, 3}) block_.potential.push_back(static_cast<float>(1 / std::sqrt(x * x + z * z)));
   }
-  Verdicts judge() {
+  Verdicts verdicts_of_block() {
     points_ = 0;
     return verify(set_, block_, PotentialOptions{}, everything, 2, points_);
   }
@@ -314,7 +314,7 @@ TEST_F(VerifyPotential, TheRulesSentenceIsTheReferees) {
 }
 
 TEST_F(VerifyPotential, RightValuesAgree) {
-  EXPECT_EQ(judge().verdict[0], Verdict::agreed);
+  EXPECT_EQ(verdicts_of_block().verdict[0], Verdict::agreed);
   EXPECT_EQ(points_, 6);
 }
 
@@ -324,24 +324,24 @@ TEST_F(VerifyPotential, OneWrongValueAnywhereDisagrees) {
     for (const float wrong : {-right[i], nan_value, INFINITY, right[i] * 1.00001F, 0.0F}) {
       block_.potential = right;
       block_.potential[i] = wrong;
-      EXPECT_EQ(judge().verdict[0], Verdict::disagreed) << "point " << i << " = " << wrong;
+      EXPECT_EQ(verdicts_of_block().verdict[0], Verdict::disagreed) << "point " << i << " = " << wrong;
     }
 }
 
 TEST_F(VerifyPotential, AStatusMustFitTheCharges) {
   block_.info[0] = info_charges_not_finite;
-  EXPECT_EQ(judge().verdict[0], Verdict::disagreed);  // the charges are valid
+  EXPECT_EQ(verdicts_of_block().verdict[0], Verdict::disagreed);  // the charges are valid
   std::fill(block_.potential.begin(), block_.potential.end(), nan_value);
-  EXPECT_EQ(judge().verdict[0], Verdict::disagreed);
+  EXPECT_EQ(verdicts_of_block().verdict[0], Verdict::disagreed);
   block_.position[1] = std::numeric_limits<double>::quiet_NaN();
-  EXPECT_EQ(judge().verdict[0], Verdict::agreed);  // the referee refuses the charges, too
+  EXPECT_EQ(verdicts_of_block().verdict[0], Verdict::agreed);  // the referee refuses the charges, too
   block_.info[0] = 0;
-  EXPECT_EQ(judge().verdict[0], Verdict::disagreed);
+  EXPECT_EQ(verdicts_of_block().verdict[0], Verdict::disagreed);
 }
 
 TEST_F(VerifyPotential, TheNumberOfChargesOnPointsMustBeRight) {
   block_.info[0] = 1;
-  EXPECT_EQ(judge().verdict[0], Verdict::disagreed);
+  EXPECT_EQ(verdicts_of_block().verdict[0], Verdict::disagreed);
 }
 
 TEST_F(VerifyPotential, AProblemInTwoBlocksIsCountedOnce) {
@@ -357,7 +357,7 @@ TEST_F(VerifyPotential, AProblemInTwoBlocksIsCountedOnce) {
       part.first_plane = plane;
       part.plane_count = 1;
       part.potential = {block_.potential.begin() + 3 * plane, block_.potential.begin() + 3 * plane + 3};
-      tally.count(part, tally.judge(part));
+      tally.count(part, tally.verify(part));
     }
     const double lowest = fails ? nan_value : block_.potential[5], highest = fails ? nan_value : 1;
     double mean = 0;
@@ -420,15 +420,15 @@ TEST_F(VerifyPotentialOutOfRange, AtTheEdgeBothAnswersAgree) {
   }
 }
 
-TEST_F(VerifyPotentialOutOfRange, PointsAreJudgedByTheirValues) {
+TEST_F(VerifyPotentialOutOfRange, PointsAreVerifiedByTheirValues) {
   set_.targets = block_.targets = TargetKind::points;
   set_.point_offset = block_.point_offset = {0, 7};
   for (const int z : {0, 1})
     for (const int x : {1, 2, 3}) block_.point.insert(block_.point.end(), {double(x), 0, double(z)});
   block_.point.insert(block_.point.end(), {0, 0, 0});  // on the charge
   block_.potential.push_back(INFINITY);
-  const VerifyMode second{VerifyMode::Kind::sample, 1};  // the first point
-  for (const VerifyMode& mode : {everything, second}) {
+  const VerifyMode first_point{VerifyMode::Kind::sample, 1};
+  for (const VerifyMode& mode : {everything, first_point}) {
     block_.info[0] = info_values_out_of_range;
     EXPECT_EQ(verdict(mode), Verdict::agreed);
     block_.info[0] = 1;
@@ -438,7 +438,7 @@ TEST_F(VerifyPotentialOutOfRange, PointsAreJudgedByTheirValues) {
   for (std::size_t i = 0; i < 6; ++i)
     block_.potential[i] =
         static_cast<float>(options_.unit_factor / std::hypot(block_.point[3 * i], block_.point[3 * i + 2]));
-  for (const VerifyMode& mode : {everything, second}) {
+  for (const VerifyMode& mode : {everything, first_point}) {
     block_.info[0] = 1;
     EXPECT_EQ(verdict(mode), Verdict::agreed);
   }
@@ -446,7 +446,7 @@ TEST_F(VerifyPotentialOutOfRange, PointsAreJudgedByTheirValues) {
   EXPECT_EQ(verdict(), Verdict::disagreed);
   block_.info[0] = 1;
   block_.potential[3] = INFINITY;  // the sample does not have this point
-  EXPECT_EQ(verdict(second), Verdict::disagreed);
+  EXPECT_EQ(verdict(first_point), Verdict::disagreed);
 }
 
 /// Two lattices of 100 x 50 x 2 points, each with one charge on its first point.
@@ -487,19 +487,19 @@ TEST_F(VerifyManyPoints, OneWrongValueInAnyPieceDisagrees) {
 
 // With one thread, each piece is reported separately. With several threads, a thread leaves its pairs to the next
 // report if another thread is reporting. So the number of reports then depends on the scheduler.
-TEST_F(VerifyManyPoints, AllPairsAreToldOfInParts) {
+TEST_F(VerifyManyPoints, AllPairsAreReportedInParts) {
   for (const unsigned threads : {1U, 2U})
     for (const auto& [mode, least_parts] : {std::pair{everything, threads == 1 ? 4 : 1},
                                             {VerifyMode{VerifyMode::Kind::sample, 7}, 1},
                                             {VerifyMode{VerifyMode::Kind::none, 0}, 1}}) {
-      double told = 0;
+      double reported = 0;
       int parts = 0;
-      verify(set_, block_, PotentialOptions{}, mode, threads, points_, [&](double judged) {
-        EXPECT_GE(judged, 0);
-        told += judged;
+      verify(set_, block_, PotentialOptions{}, mode, threads, points_, [&](double pairs) {
+        EXPECT_GE(pairs, 0);
+        reported += pairs;
         ++parts;
       });
-      EXPECT_DOUBLE_EQ(told, 20000);
+      EXPECT_DOUBLE_EQ(reported, 20000);
       EXPECT_GE(parts, least_parts);
     }
 }
@@ -511,14 +511,14 @@ TEST_F(VerifyManyPointsDeathTest, AnInterruptionIsNoticedBetweenParts) {
       {
         std::signal(SIGINT, SIG_DFL);  // a background job of a shell ignores SIGINT until it is reset
         catch_interruptions();
-        double told = 0;
+        double reported = 0;
         try {
-          verify(set_, block_, PotentialOptions{}, everything, 1, points_, [&](double judged) {
-            told += judged;
+          verify(set_, block_, PotentialOptions{}, everything, 1, points_, [&](double pairs) {
+            reported += pairs;
             std::raise(SIGINT);
           });
         } catch (const Error& error) {
-          std::exit(error.kind() == ErrorKind::interrupted && told > 0 && told < 10000 ? 0 : 1);
+          std::exit(error.kind() == ErrorKind::interrupted && reported > 0 && reported < 10000 ? 0 : 1);
         }
         std::exit(2);
       },
@@ -547,7 +547,7 @@ class VerifyPoints : public ::testing::Test {
     block_.field = {3, 0, 0, 1.0F / 25 - 2.0F / 9, 0, 0, 0, 1.0F / 9, 0};
     block_.energy = {-1, 0, 0};
   }
-  Verdicts judge() {
+  Verdicts verdicts_of_block() {
     points_ = 0;
     return verify(set_, block_, options_, everything, 2, points_);
   }
@@ -558,7 +558,7 @@ class VerifyPoints : public ::testing::Test {
 };
 
 TEST_F(VerifyPoints, RightValuesAgree) {
-  const Verdicts verdicts = judge();
+  const Verdicts verdicts = verdicts_of_block();
   for (const Verdict v : verdicts.verdict) EXPECT_EQ(v, Verdict::agreed);
   EXPECT_EQ(points_, 3);
 }
@@ -570,7 +570,7 @@ TEST_F(VerifyPoints, OneWrongNumberDisagreesAndNamesTheProblem) {
       for (const auto wrong : {right[i] + 1e-5, static_cast<double>(nan_value), static_cast<double>(INFINITY)}) {
         numbers = right;
         numbers[i] = static_cast<std::remove_reference_t<decltype(numbers[i])>>(wrong);
-        const Verdicts verdicts = judge();
+        const Verdicts verdicts = verdicts_of_block();
         for (std::size_t p = 0; p < 3; ++p)
           EXPECT_EQ(verdicts.verdict[p], p == problem_of[i] ? Verdict::disagreed : Verdict::agreed)
               << i << " " << wrong;
@@ -581,7 +581,7 @@ TEST_F(VerifyPoints, OneWrongNumberDisagreesAndNamesTheProblem) {
   wrong_in(block_.field, {0, 0, 0, 0, 0, 0, 2, 2, 2});
   wrong_in(block_.energy, {0, 1, 2});
   block_.info[1] = 1;  // of the problem without points
-  EXPECT_EQ(judge().verdict[1], Verdict::disagreed);
+  EXPECT_EQ(verdicts_of_block().verdict[1], Verdict::disagreed);
 }
 
 TEST_F(VerifyPoints, AFieldIsNoNumberWhereThePotentialIsInfiniteAndNowhereElse) {
@@ -589,14 +589,14 @@ TEST_F(VerifyPoints, AFieldIsNoNumberWhereThePotentialIsInfiniteAndNowhereElse) 
   block_.info[2] = 1;
   block_.potential[2] = INFINITY;
   block_.field[6] = block_.field[7] = block_.field[8] = nan_value;
-  EXPECT_EQ(judge().verdict[2], Verdict::agreed);
+  EXPECT_EQ(verdicts_of_block().verdict[2], Verdict::agreed);
   block_.field[7] = 0;
-  EXPECT_EQ(judge().verdict[2], Verdict::disagreed);
+  EXPECT_EQ(verdicts_of_block().verdict[2], Verdict::disagreed);
   options_.singular = Singular::skip;
   block_.potential[2] = block_.field[6] = block_.field[8] = 0;
-  EXPECT_EQ(judge().verdict[2], Verdict::agreed);
+  EXPECT_EQ(verdicts_of_block().verdict[2], Verdict::agreed);
   block_.field[7] = nan_value;
-  EXPECT_EQ(judge().verdict[2], Verdict::disagreed);
+  EXPECT_EQ(verdicts_of_block().verdict[2], Verdict::disagreed);
 }
 
 TEST_F(VerifyPoints, ASampleChecksThatManyPointsAndEnergies) {
@@ -712,7 +712,7 @@ class VerifyStatisticsOfMany : public ::testing::Test {
     for (const unsigned threads : {1, 2, 5}) {
       StatisticsReferee referee(3);
       referee.add(block_, threads);
-      for (std::int64_t p = 0; p < 3; ++p) all = all && referee.judge(statistics, p) <= 1;
+      for (std::int64_t p = 0; p < 3; ++p) all = all && referee.largest_error_over_bound(statistics, p) <= 1;
     }
     return all;
   }

@@ -44,10 +44,10 @@ class StatisticsReferee {
   explicit StatisticsReferee(std::int64_t batch);
   template <class T>
   void add(const PotentialBlock<T>& block, unsigned threads = 1);
-  /// Returns error over bound for a problem, after all its values were added. V_min and V_max must equal values of V.
-  /// V_mean must fulfil
+  /// Returns the largest error over bound of a problem, after all its values were added. V_min and V_max must equal
+  /// values of V. V_mean must fulfil
   ///     |V_mean - mean| <= mean_bound sum |V|.
-  [[nodiscard]] double judge(const PotentialStatistics& statistics, std::int64_t problem) const;
+  [[nodiscard]] double largest_error_over_bound(const PotentialStatistics& statistics, std::int64_t problem) const;
   /// Saves and restores the state of `count` problems from `first` on.
   void put_state(std::int64_t first, std::int64_t count, std::string& bytes) const;
   void take_state(std::int64_t first, std::int64_t count, std::string_view& bytes);

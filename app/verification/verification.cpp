@@ -1,4 +1,4 @@
-#include "app/judge/verification.hpp"
+#include "app/verification/verification.hpp"
 
 #include <algorithm>
 #include <array>
@@ -8,8 +8,8 @@
 #include <optional>
 
 #include "app/cli/interruption.hpp"
-#include "app/judge/block_state.hpp"
-#include "app/judge/piece_sums.hpp"
+#include "app/verification/block_state.hpp"
+#include "app/verification/piece_sums.hpp"
 #include "core/compare.hpp"
 #include "core/grid_stride.hpp"
 #include "core/not_finite.hpp"
@@ -68,28 +68,28 @@ struct Piece {
 /// Limits of a piece, which takes some hundredths of a second on a slow core.
 constexpr std::int64_t pairs_of_piece = 1 << 23, fewest_targets_of_piece = 32, most_targets_of_piece = 1 << 12;
 
-/// Reports a block's pairs while threads judge them. If only a sample is judged, each judged pair stands for several
-/// pairs. Only one thread reports at a time. If another thread is reporting, a thread leaves its pairs to the next
-/// report.
+/// Reports a block's pairs while threads verify them. If only a sample is verified, each verified pair stands for
+/// several pairs. Only one thread reports at a time. If another thread is reporting, a thread leaves its pairs to the
+/// next report.
 class Advance {
  public:
-  Advance(const PairsJudged& judged, double pairs, double pairs_to_judge)
-      : judged_(judged), left_(pairs), weight_(pairs / std::max(1.0, pairs_to_judge)) {}
+  Advance(const PairsVerified& verified, double pairs, double pairs_to_verify)
+      : verified_(verified), left_(pairs), weight_(pairs / std::max(1.0, pairs_to_verify)) {}
   void add(double pairs) {
-    if (!judged_) return;
+    if (!verified_) return;
     waiting_ += pairs * weight_;
-    if (const std::unique_lock lock(mutex_, std::try_to_lock); lock) tell(std::min(waiting_.exchange(0), left_));
+    if (const std::unique_lock lock(mutex_, std::try_to_lock); lock) report(std::min(waiting_.exchange(0), left_));
   }
   void finish() {
-    if (judged_) tell(left_);
+    if (verified_) report(left_);
   }
 
  private:
-  void tell(double pairs) {
+  void report(double pairs) {
     left_ -= pairs;
-    judged_(pairs);
+    verified_(pairs);
   }
-  const PairsJudged& judged_;
+  const PairsVerified& verified_;
   double left_, weight_;
   std::atomic<double> waiting_ = 0;
   std::mutex mutex_;
@@ -148,7 +148,7 @@ Verdicts verify(const SolveSet& set, const SpdBlock<T>& block, double pivot_floo
 
 template <class T>
 Verdicts verify(const PotentialSet& set, const PotentialBlock<T>& block, const PotentialOptions& options,
-                const VerifyMode& mode, unsigned threads, std::int64_t& points_checked, const PairsJudged& judged) {
+                const VerifyMode& mode, unsigned threads, std::int64_t& points_checked, const PairsVerified& verified) {
   // The values of a block are consecutive targets of the set, counted problem after problem.
   const std::int64_t first_target =
       set.targets_before(block.first) +
@@ -188,7 +188,7 @@ Verdicts verify(const PotentialSet& set, const PotentialBlock<T>& block, const P
   std::vector<std::once_flag> prepared(problems.size());
   std::vector<std::atomic<std::int64_t>> left(problems.size());
   for (std::size_t k = 0; k < problems.size(); ++k) left[k] = problems[k].pieces;
-  Advance advance(judged, pairs(block), checked_pairs);
+  Advance advance(verified, pairs(block), checked_pairs);
   const unsigned workers = thread_count(threads);
   const auto verify_piece = [&](Piece& piece) {
     stop_if_interrupted();
@@ -247,7 +247,7 @@ Verdicts verify(const PotentialSet& set, const PotentialBlock<T>& block, const P
 void verify_statistics(const PotentialStatistics& statistics, const StatisticsReferee& referee, Verdicts& of_set) {
   for (std::size_t p = 0; p < statistics.mean.size(); ++p) {
     const auto problem = static_cast<std::int64_t>(p);
-    const double error = referee.judge(statistics, problem);
+    const double error = referee.largest_error_over_bound(statistics, problem);
     if (of_set.verdict[p] != Verdict::not_checked || !within(error, 1)) of_set.add(problem, error);
   }
 }
@@ -274,7 +274,7 @@ Verdicts verify(const PairEnergySet& set, const PairEnergyBlock& block, const Pa
 /// Findings about one channel in one integration.
 struct CorrelationVerification::Found {
   Comparison visibilities;  ///< empty before the last piece
-  bool is_looked_at = false, has_bad_sample = false, is_beyond_range = false;
+  bool is_checked = false, has_bad_sample = false, is_beyond_range = false;
 };
 
 CorrelationVerification::CorrelationVerification(const CorrelationSet& set, const VerifyMode& mode, unsigned threads)
@@ -285,13 +285,13 @@ CorrelationVerification::CorrelationVerification(const CorrelationSet& set, cons
       static_cast<unsigned>(std::clamp<std::int64_t>(most_bytes / (bytes_of_baseline * set.baselines()), 1, threads_));
 }
 
-void CorrelationVerification::tell(const SignalBlock& block, const Place& place, std::int64_t part, std::int64_t parts,
-                                   std::optional<CorrelationReferee>& referee) const {
+void CorrelationVerification::add_times(const SignalBlock& block, const ChannelIntegration& at, std::int64_t part,
+                                        std::int64_t parts, std::optional<CorrelationReferee>& referee) const {
   stop_if_interrupted();
-  const std::int64_t baselines = set_.baselines(), begin = place.integration * set_.integrate;
+  const std::int64_t baselines = set_.baselines(), begin = at.integration * set_.integrate;
   if ((block.first_time + begin) % set_.integrate == 0) {
     referee.reset();
-    const std::int64_t of_set = (block.first_time + begin) / set_.integrate * set_.batch + block.first + place.channel;
+    const std::int64_t of_set = (block.first_time + begin) / set_.integrate * set_.batch + block.first + at.channel;
     const Selection selected(mode_, set_.integrations() * set_.batch * baselines, of_set * baselines,
                              (of_set + 1) * baselines);
     if (selected.size() == 0) return;
@@ -303,16 +303,17 @@ void CorrelationVerification::tell(const SignalBlock& block, const Place& place,
   if (!referee) return;
   const std::int64_t times = std::min(set_.integrate, block.times - begin);
   const std::int64_t first = part * times / parts, last = (part + 1) * times / parts;
-  referee->add(block.batch(), place.channel, begin + first, last - first);
+  referee->add(block.batch(), at.channel, begin + first, last - first);
 }
 
 CorrelationVerification::Found CorrelationVerification::found_by(std::span<std::optional<CorrelationReferee>> referees,
-                                                                 const SignalBlock& block, const Place& place) const {
+                                                                 const SignalBlock& block,
+                                                                 const ChannelIntegration& at) const {
   std::optional<CorrelationReferee>& referee = referees.front();
   if (!referee) return {};
   for (const auto& other : referees.subspan(1)) referee->merge(*other);
   const std::int64_t baselines = set_.baselines();
-  const std::int64_t first = (place.integration * block.channels + place.channel) * baselines;
+  const std::int64_t first = (at.integration * block.channels + at.channel) * baselines;
   const StoredVisibilities stored{set_.sum(), block.visibility.data() + first * bytes_of(block.sum),
                                   block.weight.data() + first, set_.is_mean};
   const Found found{referee->compare(stored), true, referee->has_bad_sample(), are_beyond_range(stored, set_.inputs)};
@@ -320,34 +321,34 @@ CorrelationVerification::Found CorrelationVerification::found_by(std::span<std::
   return found;
 }
 
-Verdicts CorrelationVerification::judge(const SignalBlock& block) {
+Verdicts CorrelationVerification::verify(const SignalBlock& block) {
   Verdicts verdicts(block.channels);
   if (mode_.kind == VerifyMode::Kind::none) return verdicts;
-  const std::int64_t places = block.batch().integrations() * block.channels;
-  if (places == 0) return verdicts;
-  std::vector<Found> found(static_cast<std::size_t>(places));
-  const auto place_of = [&](std::int64_t k) { return Place{k % block.channels, k / block.channels}; };
-  if (is_piece(block, set_) || places < threads_) {
-    // If the block is a piece of an integration, its referees stay in memory for the next piece. If there are fewer
-    // places than threads, each place has several referees, so that all threads have work.
-    const std::int64_t parts = std::max<std::int64_t>(1, threads_ / places);
-    referees_.resize(static_cast<std::size_t>(places * parts));
-    for_each_index_on_threads(places * parts, 1, threads_, [&](std::int64_t k) {
-      tell(block, place_of(k / parts), k % parts, parts, referees_[static_cast<std::size_t>(k)]);
+  const std::int64_t count = block.batch().integrations() * block.channels;
+  if (count == 0) return verdicts;
+  std::vector<Found> found(static_cast<std::size_t>(count));
+  const auto at_index = [&](std::int64_t k) { return ChannelIntegration{k % block.channels, k / block.channels}; };
+  if (is_piece(block, set_) || count < threads_) {
+    // If the block is a piece of an integration, its referees stay in memory for the next piece. If there are more
+    // threads than channels times integrations, each of these has several referees, so that all threads have work.
+    const std::int64_t parts = std::max<std::int64_t>(1, threads_ / count);
+    referees_.resize(static_cast<std::size_t>(count * parts));
+    for_each_index_on_threads(count * parts, 1, threads_, [&](std::int64_t k) {
+      add_times(block, at_index(k / parts), k % parts, parts, referees_[static_cast<std::size_t>(k)]);
     });
     if (!ends_integration(block, set_)) return verdicts;
-    for_each_index_on_threads(places, 1, threads_, [&](std::int64_t k) {
-      found[static_cast<std::size_t>(k)] = found_by(std::span(referees_).subspan(k * parts, parts), block, place_of(k));
+    for_each_index_on_threads(count, 1, threads_, [&](std::int64_t k) {
+      found[static_cast<std::size_t>(k)] = found_by(std::span(referees_).subspan(k * parts, parts), block, at_index(k));
     });
   } else {
-    for_each_index_on_threads(places, 1, threads_, [&](std::int64_t k) {
+    for_each_index_on_threads(count, 1, threads_, [&](std::int64_t k) {
       std::optional<CorrelationReferee> referee;
-      tell(block, place_of(k), 0, 1, referee);
-      found[static_cast<std::size_t>(k)] = found_by({&referee, 1}, block, place_of(k));
+      add_times(block, at_index(k), 0, 1, referee);
+      found[static_cast<std::size_t>(k)] = found_by({&referee, 1}, block, at_index(k));
     });
   }
   for (std::size_t k = 0; k < found.size(); ++k) {
-    if (!found[k].is_looked_at) continue;
+    if (!found[k].is_checked) continue;
     const std::int64_t c = static_cast<std::int64_t>(k) % block.channels;
     Channel& channel = channels_[static_cast<std::size_t>(block.first + c)];
     ++channel.integrations;
@@ -370,7 +371,7 @@ void CorrelationVerification::take_state(std::int64_t first, std::int64_t count,
   take(bytes, std::span(channels_).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count)));
 }
 
-void CorrelationVerification::judge_info(std::span<const std::int32_t> info, Verdicts& of_set) const {
+void CorrelationVerification::verify_info(std::span<const std::int32_t> info, Verdicts& of_set) const {
   const bool is_all = mode_.kind == VerifyMode::Kind::all;
   for (std::size_t c = 0; c < channels_.size(); ++c) {
     const auto& [integrations, has_bad_sample, is_beyond_range] = channels_[c];
@@ -387,8 +388,8 @@ void CorrelationVerification::judge_info(std::span<const std::int32_t> info, Ver
 template Verdicts verify(const SolveSet&, const SpdBlock<float>&, double, double, const VerifyMode&, unsigned);
 template Verdicts verify(const SolveSet&, const SpdBlock<double>&, double, double, const VerifyMode&, unsigned);
 template Verdicts verify(const PotentialSet&, const PotentialBlock<float>&, const PotentialOptions&, const VerifyMode&,
-                         unsigned, std::int64_t&, const PairsJudged&);
+                         unsigned, std::int64_t&, const PairsVerified&);
 template Verdicts verify(const PotentialSet&, const PotentialBlock<double>&, const PotentialOptions&, const VerifyMode&,
-                         unsigned, std::int64_t&, const PairsJudged&);
+                         unsigned, std::int64_t&, const PairsVerified&);
 
 }  // namespace smallbatch

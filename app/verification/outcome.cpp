@@ -1,12 +1,12 @@
 // The outcome of a set: counted block by block, added up over shares, read from a file, put into words. One file,
 // because each member of SetOutcome goes through all these steps.
-#include "app/judge/outcome.hpp"
+#include "app/verification/outcome.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <functional>
 
-#include "app/judge/block_state.hpp"
+#include "app/verification/block_state.hpp"
 #include "core/text_streams.hpp"
 #include "physics/charges/pair_energy_referee.hpp"
 #include "physics/charges/potential_referee.hpp"
@@ -321,8 +321,8 @@ SetOutcome start_outcome(const CorrelationSet& set) {
 }
 
 template <class T>
-Verdicts SolveTally<T>::judge(const SpdBlock<T>& block) const {
-  return verify(set_, block, pivot_floor_, rcond_overestimate_, mode_, threads_);
+Verdicts SolveTally<T>::verify(const SpdBlock<T>& block) const {
+  return smallbatch::verify(set_, block, pivot_floor_, rcond_overestimate_, mode_, threads_);
 }
 
 template <class T>
@@ -330,13 +330,13 @@ void SolveTally<T>::count(const SpdBlock<T>& block, const Verdicts& verdicts) {
   outcome.count_status(block.first, block.info);
   outcome.count_numbers(block);
   outcome.count_verdicts(block.first, verdicts);
-  if (outcome.failed_count() > 0) look_at(block, set_.batch, outcome.signs);
+  if (outcome.failed_count() > 0) add_signs(block, set_.batch, outcome.signs);
 }
 
 template <class T>
-Verdicts PotentialTally<T>::judge(const PotentialBlock<T>& block, const PairsJudged& judged) {
-  Verdicts verdicts = verify(set_, block, options_, mode_, threads_, values_checked_, judged);
-  if (is_judged()) referee_.add(block, threads_);
+Verdicts PotentialTally<T>::verify(const PotentialBlock<T>& block, const PairsVerified& verified) {
+  Verdicts verdicts = smallbatch::verify(set_, block, options_, mode_, threads_, values_checked_, verified);
+  if (is_verified()) referee_.add(block, threads_);
   return verdicts;
 }
 
@@ -346,27 +346,27 @@ void PotentialTally<T>::count(const PotentialBlock<T>& block, const Verdicts& ve
   if (block.first_plane > 0) return;  // status and energy come with the first plane
   outcome.count_status(block.first, block.info);
   outcome.count_energies(block.energy);
-  if (set_.targets == TargetKind::lattice) look_at(block, outcome.signs);
+  if (set_.targets == TargetKind::lattice) add_signs(block, outcome.signs);
 }
 
 template <class T>
 void PotentialTally<T>::finish(const PotentialStatistics& statistics) {
   outcome.values_checked = values_checked_;
-  if (is_judged()) verify_statistics(statistics, referee_, of_set_);
+  if (is_verified()) verify_statistics(statistics, referee_, of_set_);
   outcome.count_statistics(statistics);
   outcome.count_verdicts(0, of_set_);
   outcome.keep_labels(set_.labels);
 }
 
 template <class T>
-void PotentialTally<T>::put_judged(std::int64_t first, std::int64_t count, std::string& bytes) const {
+void PotentialTally<T>::put_verified(std::int64_t first, std::int64_t count, std::string& bytes) const {
   put(bytes, std::span(&values_checked_, 1));
-  if (is_judged()) referee_.put_state(first, count, bytes);
+  if (is_verified()) referee_.put_state(first, count, bytes);
 }
 template <class T>
-void PotentialTally<T>::take_judged(std::int64_t first, std::int64_t count, std::string_view& bytes) {
+void PotentialTally<T>::take_verified(std::int64_t first, std::int64_t count, std::string_view& bytes) {
   take(bytes, std::span(&values_checked_, 1));
-  if (is_judged()) referee_.take_state(first, count, bytes);
+  if (is_verified()) referee_.take_state(first, count, bytes);
 }
 template <class T>
 void PotentialTally<T>::put_counted(std::int64_t first, std::int64_t count, std::string& bytes) const {
@@ -394,16 +394,16 @@ void CorrelationTally::count(const SignalBlock& block, const Verdicts& verdicts)
 }
 
 void CorrelationTally::finish() {
-  if (is_judged_) verification_.judge_info(info_, of_set_);
+  if (is_verified_) verification_.verify_info(info_, of_set_);
   outcome.count_status(0, info_);
   outcome.count_verdicts(0, of_set_);
   outcome.values_checked = verification_.visibilities_checked();
 }
 
-void CorrelationTally::put_judged(std::int64_t first, std::int64_t count, std::string& bytes) const {
+void CorrelationTally::put_verified(std::int64_t first, std::int64_t count, std::string& bytes) const {
   verification_.put_state(first, count, bytes);
 }
-void CorrelationTally::take_judged(std::int64_t first, std::int64_t count, std::string_view& bytes) {
+void CorrelationTally::take_verified(std::int64_t first, std::int64_t count, std::string_view& bytes) {
   verification_.take_state(first, count, bytes);
 }
 void CorrelationTally::put_counted(std::int64_t first, std::int64_t count, std::string& bytes) const {
