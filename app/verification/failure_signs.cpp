@@ -26,10 +26,9 @@ class Matrix {
   [[nodiscard]] int n() const { return n_; }
   [[nodiscard]] bool is_whole() const { return storage_ == Storage::dense; }
   [[nodiscard]] double operator()(int row, int column) const { return a_[row_begin(storage_, row_, row) + column]; }
-  /// Returns the stored elements of a row.
+  /// Returns the elements of a row that the solver reads.
   [[nodiscard]] std::span<const T> row(int i) const {
-    return {a_ + row_begin(storage_, row_, i),
-            static_cast<std::size_t>(storage_ == Storage::packed_lower ? i + 1 : n_)};
+    return {a_ + row_begin(storage_, row_, i), static_cast<std::size_t>(is_whole() ? n_ : i + 1)};
   }
   /// Calls body(row, column) for the strict lower triangle.
   template <class Body>

@@ -80,9 +80,9 @@ def test_the_cause_is_asked_about(smallbatch, tmp_path, wrong):
 @pytest.mark.parametrize("wrong", MATRICES)
 def test_one_good_system_takes_the_cause_away(smallbatch, tmp_path, wrong):
     good = spd(np.random.default_rng(1), BATCH, N, np.float32)
-    for place in (0, BATCH - 1):
+    for index in (0, BATCH - 1):
         a = np.array(MATRICES[wrong][0](good), np.float32)
-        a[place] = good[place]
+        a[index] = good[index]
         write(tmp_path / "p.h5", a)
         assert cause(smallbatch) is None
 
@@ -163,6 +163,24 @@ def test_right_hand_sides_that_are_not_finite(smallbatch, tmp_path):
     nearly_all[:, 0, 0] = 1
     write(tmp_path / "p.h5", nearly_all)
     assert "more than 99 % of its numbers are NaN" in cause(smallbatch)
+
+
+@pytest.mark.parametrize("uplo", ["lower", "upper"])
+def test_only_numbers_that_are_read_are_counted(smallbatch, tmp_path, uplo):
+    """The triangle that the solver does not read is NaN. 9 of the 36 numbers that it reads are NaN too."""
+    read = np.tril(np.ones((N, N), bool)) if uplo == "lower" else np.triu(np.ones((N, N), bool))
+    row, column = np.nonzero(read)
+    for other in (np.nan, 0):
+        a = np.where(read, spd(np.random.default_rng(1), BATCH, N, np.float32), np.float32(other))
+        a[:, row[:9], column[:9]] = np.nan
+        write(tmp_path / "p.h5", a)
+        with h5py.File(tmp_path / "p.h5", "r+") as file:
+            file["solve/systems"].attrs["uplo"] = uplo
+        assert "A is not finite: 25 % of its numbers are NaN" in cause(smallbatch)
+        a[:, read] = np.nan
+        with h5py.File(tmp_path / "p.h5", "r+") as file:
+            file["solve/systems/A"][...] = a
+        assert "A is not finite: all of its numbers are NaN or infinite. Was A written?" in cause(smallbatch)
 
 
 def test_asymmetry_of_large_numbers(smallbatch, tmp_path):
