@@ -2,8 +2,8 @@
 
 Arrays in host memory of any library are read as NumPy arrays through DLPack. Results are turned into arrays of the same
 library. Neither step copies. Arrays on a GPU remain arrays of their library. The library allocates results there, and
-work is enqueued on its current stream. A *place* (:data:`Place`) is the memory and the library of the arrays of one
-call, with functions for both.
+work is enqueued on its current stream. An :data:`ArrayLibrary` has the functions of one library for the memory of a
+call's arrays: host memory, or that of one GPU.
 """
 
 from __future__ import annotations
@@ -191,11 +191,11 @@ class _JaxDevice(_Device):
         return _core.View(array.block_until_ready().__dlpack__(stream=1))  # DLPack's name of the default stream
 
 
-Place = Union[_Host, _CupyDevice, _TorchDevice, _JaxDevice]
+ArrayLibrary = Union[_Host, _CupyDevice, _TorchDevice, _JaxDevice]
 
 
-def place_of(**arrays: Array) -> Place:
-    """Returns the place of a call's arrays. None, lists and numbers do not count."""
+def array_library_of(**arrays: Array) -> ArrayLibrary:
+    """Returns the library of a call's arrays, for their memory. None, lists and numbers do not count."""
     found: dict[str, tuple[str, int | None]] = {}
     for name, array in arrays.items():
         library = library_of(array)
@@ -242,27 +242,27 @@ def _said(device: int | None) -> str:
 _local = threading.local()
 
 
-def handle_of(place: Place, backend: str, threads: int) -> _core.Handle:
-    """Returns this thread's handle for a backend and a place, with the place's stream."""
+def handle_of(library: ArrayLibrary, backend: str, threads: int) -> _core.Handle:
+    """Returns this thread's handle for a backend and a library, with the library's stream."""
     if not isinstance(backend, str):
         raise TypeError(f"backend={backend!r} is not a string. Use auto, cpu, cuda, cuda:K or reference.")
     threads = whole_number(threads, "threads", 31)
     if threads < 0:
         raise ValueError(f"threads is {threads} (it is a count). Give 0 for one thread per core, or 1 or more.")
     name, _, index = backend.partition(":")
-    if place.on_device:
-        if name not in ("auto", "cuda") or index not in ("", str(place.device)):
-            raise ValueError(f"the arrays lie on cuda:{place.device}, and backend={backend!r} does not compute there. "
-                             "Move them, or leave backend out.")
-        key = "cuda", place.device
+    if library.on_device:
+        if name not in ("auto", "cuda") or index not in ("", str(library.device)):
+            raise ValueError(f"the arrays lie on cuda:{library.device}, and backend={backend!r} does not compute "
+                             "there. Move them, or leave backend out.")
+        key = "cuda", library.device
     else:
         if index and not (name == "cuda" and index.isdecimal() and int(index) < 2**31):
             raise ValueError(f"backend={backend!r} is not a backend. Use auto, cpu, cuda, cuda:K or reference.")
         key = name, int(index or 0)
     handles: dict[tuple[str, int], tuple[_core.Handle, int]] = _local.__dict__.setdefault("handles", {})
     handle, has = handles.get(key) or (_core.Handle(choice(_core.Backend, key[0], "backend"), key[1]), 0)
-    if place.on_device:
-        handle.set_stream(place.stream)
+    if library.on_device:
+        handle.set_stream(library.stream)
     elif threads != has:
         handle.set_threads(threads)
         has = threads
@@ -270,12 +270,12 @@ def handle_of(place: Place, backend: str, threads: int) -> _core.Handle:
     return handle
 
 
-def compute(place: Place, handle: _core.Handle, what: str, *structs: Any) -> None:
+def compute(library: ArrayLibrary, handle: _core.Handle, what: str, *structs: Any) -> None:
     """Calls the handle's method `what`, with a workspace if the arrays lie on a device."""
-    size = getattr(handle, f"{what}_workspace")(*structs) if place.on_device else 0
-    workspace = place.view(place.empty((max(size, 1),), "uint8")) if place.on_device else None
+    size = getattr(handle, f"{what}_workspace")(*structs) if library.on_device else 0
+    workspace = library.view(library.empty((max(size, 1),), "uint8")) if library.on_device else None
     getattr(handle, what)(*structs, workspace.address if workspace else 0, size)
-    if place.waits:
+    if library.waits:
         handle.synchronize()
 
 
@@ -293,11 +293,12 @@ def array_of(values: Any, name: str) -> Array:
     return unmasked(array, name)
 
 
-def floats(place: Place, array: Array, name: str, dtype: str | None = None, of_whole: str = "float64") -> Array:
-    """Returns an array of the place with type `dtype`. If `dtype` is None, float32 and float64 stay, and whole numbers
-    become `of_whole`."""
-    array = place.take(array_of(array, name))
-    have = place.dtype(array)
+def floats(library: ArrayLibrary, array: Array, name: str, dtype: str | None = None,
+           of_whole: str = "float64") -> Array:
+    """Returns an array of the library with type `dtype`. If `dtype` is None, float32 and float64 stay, and whole
+    numbers become `of_whole`."""
+    array = library.take(array_of(array, name))
+    have = library.dtype(array)
     if have in ("float32", "float64") and dtype in (None, have):
         return array
     if have.startswith("complex"):
@@ -308,26 +309,26 @@ def floats(place: Place, array: Array, name: str, dtype: str | None = None, of_w
     if not re.fullmatch(rf"float(32|64)|{_WHOLE}", have):
         raise TypeError(f"{name} has the type {have} (float32, float64 and whole numbers are accepted). "
                         "Convert it to float64.")
-    return place.cast(array, dtype or of_whole)
+    return library.cast(array, dtype or of_whole)
 
 
-def whole_numbers(place: Place, array: Array, name: str) -> Array:
-    """Returns whole numbers as an array of the place. Their type stays."""
-    array = place.take(array_of(array, name))
-    if not re.fullmatch(_WHOLE, place.dtype(array)):
-        raise TypeError(f"{name} have the type {place.dtype(array)} (whole numbers are accepted). Convert them.")
+def whole_numbers(library: ArrayLibrary, array: Array, name: str) -> Array:
+    """Returns whole numbers as an array of the library. Their type stays."""
+    array = library.take(array_of(array, name))
+    if not re.fullmatch(_WHOLE, library.dtype(array)):
+        raise TypeError(f"{name} have the type {library.dtype(array)} (whole numbers are accepted). Convert them.")
     return array
 
 
-def tight(place: Place, array: Array, name: str, shape: tuple[int, ...]) -> Array:
+def tight(library: ArrayLibrary, array: Array, name: str, shape: tuple[int, ...]) -> Array:
     """Returns an array broadcast to `shape` and C-contiguous; the array itself if it already is both."""
     have = tuple(array.shape)
     if have != shape:
         if len(have) > len(shape) or any(size not in (1, other) for size, other in zip(have[::-1], shape[::-1])):
             raise ValueError(f"{name} have the shape {have}, which does not broadcast to {shape}. "
                              "Give a shape that does.")
-        array = place.expand(array, shape)
-    return place.contiguous(array)
+        array = library.expand(array, shape)
+    return library.contiguous(array)
 
 
 def numpy_of(values: Any, dtype: str) -> np.ndarray:
@@ -351,10 +352,10 @@ class Matrices:
         return self.view.address
 
 
-def matrices(place: Place, array: Array, batch: tuple[int, ...], by_rows: bool | None = None) -> Matrices:
+def matrices(library: ArrayLibrary, array: Array, batch: tuple[int, ...], by_rows: bool | None = None) -> Matrices:
     """Returns (..., r, c) as the matrices of a batch, without a copy if possible. They are copied if smallbatch.h
     cannot describe their strides, or if only some of the leading axes are repeated."""
-    view = place.view(array)
+    view = library.view(array)
     lead, shape = view.shape[:-2], view.shape[-2:]
     order = _order(shape, view.strides[-2:])
     stride = None
@@ -365,8 +366,8 @@ def matrices(place: Place, array: Array, batch: tuple[int, ...], by_rows: bool |
     if order is not None and stride is not None and by_rows in (None, order[1]):
         if stride >= 0:
             return Matrices(array, view, stride, *order)
-    array = tight(place, array, "systems", (*batch, *shape))
-    return Matrices(array, place.view(array), math.prod(shape), shape[1], True)
+    array = tight(library, array, "systems", (*batch, *shape))
+    return Matrices(array, library.view(array), math.prod(shape), shape[1], True)
 
 
 def _order(shape: Sequence[int], strides: Sequence[int]) -> tuple[int, bool] | None:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import _core
-from ._arrays import Place, compute, floats, handle_of, place_of, tight, whole_numbers
+from ._arrays import ArrayLibrary, array_library_of, compute, floats, handle_of, tight, whole_numbers
 from ._brought import Array, ArrayT, Brought, plain
 from ._results import ABSENT, Statuses
 from ._words import choice, number, whole_number, words_of_files, yes_or_no
@@ -100,7 +100,7 @@ class PairEnergies(Statuses[ArrayT]):
 
 
 class _Charges:
-    """The charges of a call, with their place and their struct."""
+    """The charges of a call, with their library and their struct."""
 
     def __init__(self, positions: Array, charges: Array, offsets: Array, backend: str, threads: int,
                  points: Array = None, point_offsets: Array = None, width: Array = None, **others: Array):
@@ -109,17 +109,17 @@ class _Charges:
         points, point_offsets = plain(points, "points", "angstrom"), plain(point_offsets, "point_offsets")
         if width is not None:
             others["width"] = width = plain(width, "width", "angstrom")
-        self.place = place = place_of(positions=positions, charges=charges, offsets=offsets, points=points,
-                                      point_offsets=point_offsets, **others)
-        self.handle = handle_of(place, backend, threads)
-        positions = floats(place, positions, "positions", None if charges is None else "float64")
+        self.library = library = array_library_of(positions=positions, charges=charges, offsets=offsets, points=points,
+                                                  point_offsets=point_offsets, **others)
+        self.handle = handle_of(library, backend, threads)
+        positions = floats(library, positions, "positions", None if charges is None else "float64")
         shape = tuple(positions.shape)
         if len(shape) < 2 or shape[-1] != (4 if charges is None else 3):
             raise ValueError(f"positions have the shape {shape}, which is not "
                              + ("(..., N, 4). Give x, y, z and charge, or charges as well." if charges is None else
                                 "(..., N, 3). Give x, y, z."))
         self.kept: list[Any] = []
-        self.points = None if points is None else _points(place, points, point_offsets is not None)
+        self.points = None if points is None else _points(library, points, point_offsets is not None)
         if offsets is None:
             each = {"positions": shape[:-2], "charges": tuple(np.shape(charges))[:-1]}
             if self.points is not None and point_offsets is None:
@@ -130,29 +130,29 @@ class _Charges:
             if len(shape) != 2:
                 raise ValueError(f"positions have the shape {shape} but with offsets positions are "
                                  "(total, 3). Give them in this shape, or leave offsets out.")
-            offsets = _offsets(place, offsets, "offsets")
+            offsets = _offsets(library, offsets, "offsets")
             self.batch, self.shape = (offsets.shape[0] - 1,), shape[:1]
-        self.struct = _core.Charges(place.memory, math.prod(self.batch), math.prod(self.shape))
+        self.struct = _core.Charges(library.memory, math.prod(self.batch), math.prod(self.shape))
         if offsets is not None:
             self.struct.offset = self.address(offsets)
         if charges is None:
-            self.struct.xyzq_type = _core.Type[place.dtype(positions)]
-            self.struct.xyzq = self.address(tight(place, positions, "positions", (*self.shape, 4)))
+            self.struct.xyzq_type = _core.Type[library.dtype(positions)]
+            self.struct.xyzq = self.address(tight(library, positions, "positions", (*self.shape, 4)))
         else:
-            self.struct.position = self.address(tight(place, positions, "positions", (*self.shape, 3)))
-            charges = floats(place, charges, "charges", "float64")
-            self.struct.charge = self.address(tight(place, charges, "charges", self.shape))
+            self.struct.position = self.address(tight(library, positions, "positions", (*self.shape, 3)))
+            charges = floats(library, charges, "charges", "float64")
+            self.struct.charge = self.address(tight(library, charges, "charges", self.shape))
         if width is not None:
             self.struct.width = self.numbers(width, "width", self.shape)
 
     def address(self, array: Array) -> int:
         """Returns the address of an array, and keeps the array alive as long as this object."""
-        view = self.place.view(array)
+        view = self.library.view(array)
         self.kept.append((array, view))
         return view.address
 
     def numbers(self, values: Array, name: str, shape: tuple[int, ...]) -> int:
-        return self.address(tight(self.place, floats(self.place, values, name, "float64"), name, shape))
+        return self.address(tight(self.library, floats(self.library, values, name, "float64"), name, shape))
 
 
 def _broadcast(leading: dict[str, tuple[int, ...]]) -> tuple[int, ...]:
@@ -163,9 +163,9 @@ def _broadcast(leading: dict[str, tuple[int, ...]]) -> tuple[int, ...]:
         raise ValueError(f"the leading axes are {said}, which do not broadcast. Give axes that do.") from None
 
 
-def _points(place: Place, points: Array, have_offsets: bool) -> Array:
+def _points(library: ArrayLibrary, points: Array, have_offsets: bool) -> Array:
     """Returns points as (..., M, 3), or with offsets as (total, 3)."""
-    points = floats(place, points, "points", "float64")
+    points = floats(library, points, "points", "float64")
     shape = tuple(points.shape)
     if len(shape) < 2 or shape[-1] != 3 or (have_offsets and len(shape) > 2):
         raise ValueError(f"points have the shape {shape}, which is not ({'total' if have_offsets else '..., M'}, 3). "
@@ -173,15 +173,15 @@ def _points(place: Place, points: Array, have_offsets: bool) -> Array:
     return points
 
 
-def _offsets(place: Place, offsets: Array, name: str, problems: int | None = None) -> Array:
+def _offsets(library: ArrayLibrary, offsets: Array, name: str, problems: int | None = None) -> Array:
     """Returns offsets as int64 (count + 1)."""
-    offsets = whole_numbers(place, offsets, name)
+    offsets = whole_numbers(library, offsets, name)
     shape = tuple(offsets.shape)
     if len(shape) != 1 or shape[0] < 1 or problems not in (None, shape[0] - 1):
         count = "count" if problems is None else problems
         raise ValueError(f"{name} have the shape {shape}, which is not ({count} + 1,). Give where each problem begins, "
                          "and where the last one ends.")
-    return place.contiguous(offsets if place.dtype(offsets) == "int64" else place.cast(offsets, "int64"))
+    return library.contiguous(offsets if library.dtype(offsets) == "int64" else library.cast(offsets, "int64"))
 
 
 def _options(singular: str, unit: str, temperature: float, dielectric: float, softening: float,
@@ -288,19 +288,19 @@ def potential(positions: Brought[ArrayT], charges: Array = None, *, lattice: Lat
         targets = _core.Targets.at_points(math.prod(shape))
         targets.point = of.numbers(of.points, "points", (*shape, 3))
         if point_offsets is not None:
-            targets.point_offset = of.address(_offsets(of.place, point_offsets, "point_offsets", math.prod(of.batch)))
+            targets.point_offset = of.address(_offsets(of.library, point_offsets, "point_offsets", math.prod(of.batch)))
     else:
         targets = _core.Targets.at_charges()
     kind = choice(_core.Type, precision, "precision")
     results = _core.Potentials(kind)
-    V, info = of.place.empty(shape, kind.name), of.place.empty(of.batch, "int32")
-    E = of.place.empty((*shape, 3), kind.name) if field else None
+    V, info = of.library.empty(shape, kind.name), of.library.empty(of.batch, "int32")
+    E = of.library.empty((*shape, 3), kind.name) if field else None
     results.potential, results.info = of.address(V), of.address(info)
     if E is not None:
         results.field = of.address(E)
     options = _options(singular, unit, temperature, dielectric, softening, cutoff, screening_length)
-    compute(of.place, of.handle, "potential", of.struct, targets, results, options)
-    return Potentials(of.place.give(V), of.place.give(info), None if E is None else of.place.give(E))
+    compute(of.library, of.handle, "potential", of.struct, targets, results, options)
+    return Potentials(of.library.give(V), of.library.give(info), None if E is None else of.library.give(E))
 
 
 @words_of_files
@@ -348,20 +348,20 @@ def pair_energy(positions: Brought[ArrayT], charges: Array = None, *, groups: Ar
     """
     per_charge, groups = yes_or_no(per_charge, "per_charge"), plain(groups, "groups")
     of = _Charges(positions, charges, offsets, backend, threads, width=width, groups=groups)
-    place = of.place
+    library = of.library
     if groups is not None:
-        groups = whole_numbers(place, groups, "groups")
-        if place.dtype(groups) != "int8":  # int8 might not hold all group numbers
-            groups = place.cast(groups == 1, "int8") + 2 * place.cast(groups == 2, "int8")
-        of.struct.group = of.address(tight(place, groups, "groups", of.shape))
+        groups = whole_numbers(library, groups, "groups")
+        if library.dtype(groups) != "int8":  # int8 might not hold all group numbers
+            groups = library.cast(groups == 1, "int8") + 2 * library.cast(groups == 2, "int8")
+        of.struct.group = of.address(tight(library, groups, "groups", of.shape))
     results = _core.PairEnergies(choice(_core.Type, precision, "precision"))
-    energy, info = place.empty(of.batch, "float64"), place.empty(of.batch, "int32")
-    each = place.empty(of.shape, "float64") if per_charge else None
+    energy, info = library.empty(of.batch, "float64"), library.empty(of.batch, "int32")
+    each = library.empty(of.shape, "float64") if per_charge else None
     results.energy, results.info = of.address(energy), of.address(info)
     if each is not None:
         results.energy_per_charge = of.address(each)
     if isinstance(unit, str):
         unit = _OF_ENERGIES.get(unit, unit)
     options = _options(singular, unit, temperature, dielectric, softening, cutoff, screening_length)
-    compute(place, of.handle, "pair_energy", of.struct, results, options)
-    return PairEnergies(place.give(energy), place.give(info), None if each is None else place.give(each))
+    compute(library, of.handle, "pair_energy", of.struct, results, options)
+    return PairEnergies(library.give(energy), library.give(info), None if each is None else library.give(each))

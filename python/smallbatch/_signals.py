@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from . import _core
-from ._arrays import array_of, compute, handle_of, place_of, tight
+from ._arrays import array_library_of, array_of, compute, handle_of, tight
 from ._brought import Array, ArrayT, Brought, plain
 from ._results import Statuses
 from ._words import whole_number, words_of_files
@@ -23,7 +23,7 @@ class Visibilities(Statuses[ArrayT]):
 
     ``visibility`` (integrations, ..., baselines)
         sums, complex64. Sums of integers are exact: int32 or int64 with a last axis (real, imaginary). Baseline (i, j),
-        i >= j, has the place ``i (i + 1) / 2 + j``, the order of ``numpy.tril_indices``
+        i >= j, has the index ``i (i + 1) / 2 + j``, the order of ``numpy.tril_indices``
     ``weight`` (integrations, ..., baselines), int32
         the number of samples in each sum
     ``info`` (...), int32
@@ -72,10 +72,10 @@ def correlate(signal: Brought[ArrayT], *, flags: Array = None, integrate: int | 
     array([[2.+0.j, 0.+2.j, 2.+0.j]], dtype=complex64)
     """
     samples, flags = plain(signal, "signal"), plain(flags, "flags")
-    place = place_of(signal=samples, flags=flags)
-    handle = handle_of(place, backend, threads)
-    samples = place.take(array_of(samples, "signal"))
-    dtype = place.dtype(samples)
+    library = array_library_of(signal=samples, flags=flags)
+    handle = handle_of(library, backend, threads)
+    samples = library.take(array_of(samples, "signal"))
+    dtype = library.dtype(samples)
     if dtype not in _SAMPLES:
         raise TypeError(f"signal has the type {dtype} (complex64, int8 and uint8 are accepted). "
                         "Convert it to complex64.")
@@ -85,29 +85,29 @@ def correlate(signal: Brought[ArrayT], *, flags: Array = None, integrate: int | 
         raise ValueError(f"signal has the shape {tuple(samples.shape)}, which is not (..., times, inputs"
                          f"{', 2' if parts else ''}). Give its axes in that order.")
     *channels, times, inputs = shape
-    samples = place.contiguous(samples)
-    views = [place.view(samples)]
-    signals = _core.Signals(place.memory, _core.SampleType[_SAMPLES[dtype]], math.prod(channels), times, inputs)
+    samples = library.contiguous(samples)
+    views = [library.view(samples)]
+    signals = _core.Signals(library.memory, _core.SampleType[_SAMPLES[dtype]], math.prod(channels), times, inputs)
     signals.signal = views[0].address
     signals.integrate = integrate = max(times, 1) if integrate is None else whole_number(integrate, "integrate")
     if integrate < 1:
         raise ValueError(f"signal has {times} samples of {inputs} inputs, and integrate={integrate} (an integration has at "
                          "least one sample). Give 1 or more, or leave integrate out to integrate over all samples.")
     if flags is not None:
-        flags = tight(place, place.take(array_of(flags, "flags")), "flags", shape)
-        if place.dtype(flags) not in ("bool", "uint8"):
-            raise TypeError(f"flags have the type {place.dtype(flags)} (bool and uint8 are accepted). Convert them.")
-        views.append(place.view(flags))
+        flags = tight(library, library.take(array_of(flags, "flags")), "flags", shape)
+        if library.dtype(flags) not in ("bool", "uint8"):
+            raise TypeError(f"flags have the type {library.dtype(flags)} (bool and uint8 are accepted). Convert them.")
+        views.append(library.view(flags))
         signals.flag = views[1].address
     results = _core.Visibilities(signals)
     integrations = -(-times // max(integrate, 1))
     baselines = (integrations, *channels, inputs * (inputs + 1) // 2)
     sums = {_core.SumType.float32: "complex64", _core.SumType.int32: "int32", _core.SumType.int64: "int64"}
-    visibility = place.empty((*baselines, *parts) if dtype == "int8" else
+    visibility = library.empty((*baselines, *parts) if dtype == "int8" else
                              (*baselines, 2) if dtype == "uint8" else baselines, sums[results.type])
-    weight, info = place.empty(baselines, "int32"), place.empty(tuple(channels), "int32")
+    weight, info = library.empty(baselines, "int32"), library.empty(tuple(channels), "int32")
     for name, array in (("visibility", visibility), ("weight", weight), ("info", info)):
-        views.append(place.view(array))
+        views.append(library.view(array))
         setattr(results, name, views[-1].address)
-    compute(place, handle, "correlate", signals, results)
-    return Visibilities(place.give(visibility), place.give(weight), place.give(info))
+    compute(library, handle, "correlate", signals, results)
+    return Visibilities(library.give(visibility), library.give(weight), library.give(info))

@@ -12,7 +12,7 @@ from typing import Any, Iterable
 import numpy as np
 
 from . import _core
-from ._arrays import Matrices, compute, floats, handle_of, matrices, place_of, tight, whole_numbers
+from ._arrays import Matrices, array_library_of, compute, floats, handle_of, matrices, tight, whole_numbers
 from ._brought import Array, ArrayT, Brought, plain
 from ._results import ABSENT, Statuses
 from ._words import choice, number, words_of_files, yes_or_no
@@ -82,21 +82,21 @@ class Solution(_OfSystems[ArrayT]):
 
 
 class _Systems:
-    """A (..., n, n), or packed (..., n (n + 1) / 2), with its place and the structs of a call. Systems with n = 0 are
+    """A (..., n, n), or packed (..., n (n + 1) / 2), with its library and the structs of a call. Systems with n = 0 are
     computed as an identity matrix with one row. `rows` is then 1, but results have 0 rows."""
 
     def __init__(self, a: Array, b: Array, triangle: str, packed: bool, backend: str, threads: int,
                  sizes: Array = None):
         a, self.b, sizes = plain(a, "A"), plain(b, "b"), plain(sizes, "sizes")
-        self.place = place_of(A=a, b=self.b, sizes=sizes)
-        self.handle = handle_of(self.place, backend, threads)
+        self.library = array_library_of(A=a, b=self.b, sizes=sizes)
+        self.handle = handle_of(self.library, backend, threads)
         if triangle not in ("both", "lower", "upper"):
             raise ValueError(f"triangle={triangle!r} is not a triangle. Use one of both, lower, upper.")
         self.packed = yes_or_no(packed, "packed")
         self.triangle = "lower" if self.packed and triangle == "both" else triangle
         of_b = str(getattr(self.b, "dtype", "")).removeprefix("torch.")
-        self.a = floats(self.place, a, "A", of_whole="float32" if of_b == "float32" else "float64")
-        self.dtype = self.place.dtype(self.a)
+        self.a = floats(self.library, a, "A", of_whole="float32" if of_b == "float32" else "float64")
+        self.dtype = self.library.dtype(self.a)
         shape = tuple(self.a.shape)
         kind = "packed" if self.packed else "square"
         self.said = f"A has the shape {shape} and is read as {kind} matrices of {self.dtype}"
@@ -106,7 +106,7 @@ class _Systems:
             if not shape or self.n * (self.n + 1) // 2 != shape[-1]:
                 raise ValueError(f"{self.said}, which are (..., n (n + 1) / 2) (no n fits). Give packed "
                                  "triangles, or leave packed out.")
-            if b is None and not self.place.on_device and shape == shape[::-1] and self.n > 1 and len(shape) == 2 \
+            if b is None and not self.library.on_device and shape == shape[::-1] and self.n > 1 and len(shape) == 2 \
                     and np.array_equal(self.a, self.a.T):
                 raise ValueError(f"{self.said}, {shape[0]} with n = {self.n} (it could also be one symmetric matrix). "
                                  "For one matrix leave packed out; for triangles give A[None].")
@@ -120,22 +120,22 @@ class _Systems:
             raise ValueError(f"{self.said} with n = {self.n} (n is up to {_LARGEST}). Divide the systems, or use "
                              "LAPACK, as numpy.linalg does.")
         self.rows = max(self.n, 1)
-        self.sizes = None if sizes is None else self._int32(whole_numbers(self.place, sizes, "sizes"))
+        self.sizes = None if sizes is None else self._int32(whole_numbers(self.library, sizes, "sizes"))
         if self.n == 0:
-            self.a = self.place.take(np.ones((1, 1), self.dtype))
+            self.a = self.library.take(np.ones((1, 1), self.dtype))
             if self.sizes is not None:
-                self.sizes = 2 * self.place.cast(self.sizes == 0, "int32") - 1
+                self.sizes = 2 * self.library.cast(self.sizes == 0, "int32") - 1
 
     def _int32(self, sizes: Array) -> Array:
         """Returns sizes as int32. Numbers that int32 cannot hold become -1."""
-        if self.place.dtype(sizes) == "int32":
+        if self.library.dtype(sizes) == "int32":
             return sizes
-        cast = self.place.cast(sizes, "int32")
-        return self.place.cast(cast == sizes, "int32") * (cast + 1) - 1
+        cast = self.library.cast(sizes, "int32")
+        return self.library.cast(cast == sizes, "int32") * (cast + 1) - 1
 
     def structs(self, batch: tuple[int, ...], nrhs: int = 1, b: Matrices | None = None) -> tuple[_core.Systems, Any]:
         """Returns the struct for a batch, and the objects that must stay alive until the call has been made."""
-        a = matrices(self.place, self.a, batch, by_rows=True if self.packed else None)
+        a = matrices(self.library, self.a, batch, by_rows=True if self.packed else None)
         systems = _struct(self, batch, nrhs, b)
         # Columns of A are rows of A^T = A, and the lower triangle of A^T is the upper triangle of A.
         same = a.by_rows == (b is None or b.by_rows)
@@ -144,14 +144,14 @@ class _Systems:
         systems.a, systems.lda, systems.a_stride = a.address, a.leading, a.stride
         if self.sizes is None:
             return systems, a
-        sizes = tight(self.place, self.sizes, "sizes", batch)
-        view = self.place.view(sizes)
+        sizes = tight(self.library, self.sizes, "sizes", batch)
+        view = self.library.view(sizes)
         systems.sizes = view.address
         return systems, (a, sizes, view)
 
 
 def _struct(of: Any, batch: tuple[int, ...], nrhs: int, b: Matrices | None) -> _core.Systems:
-    systems = _core.Systems(_core.Type[of.dtype], of.place.memory, of.rows, nrhs, math.prod(batch))
+    systems = _core.Systems(_core.Type[of.dtype], of.library.memory, of.rows, nrhs, math.prod(batch))
     if b is not None:
         systems.order = _core.Order.row if b.by_rows else _core.Order.column
         systems.b, systems.ldb, systems.b_stride = b.address, b.leading, b.stride
@@ -161,10 +161,10 @@ def _struct(of: Any, batch: tuple[int, ...], nrhs: int, b: Matrices | None) -> _
 def _right_hand_sides(of: Any) -> tuple[Array, bool, tuple[int, ...], int]:
     """Returns b as (..., n, nrhs), whether it has one vector for each system, the shape of the batch with b, and nrhs.
     If b is empty (n = 0 or nrhs = 0), zeros take its place, so that A is still checked."""
-    b = floats(of.place, of.b, "b", None if hasattr(of.b, "dtype") else of.dtype, of_whole=of.dtype)
+    b = floats(of.library, of.b, "b", None if hasattr(of.b, "dtype") else of.dtype, of_whole=of.dtype)
     shape = tuple(b.shape)
-    if of.place.dtype(b) != of.dtype:
-        raise TypeError(f"{of.said}, and b has the type {of.place.dtype(b)} (both must have one type). "
+    if of.library.dtype(b) != of.dtype:
+        raise TypeError(f"{of.said}, and b has the type {of.library.dtype(b)} (both must have one type). "
                         "Convert one of them.")
     vectors = len(shape) == 1 or shape == (*of.batch, of.n)
     if not shape or shape[-1 if vectors else -2] != of.n:
@@ -181,7 +181,7 @@ def _right_hand_sides(of: Any) -> tuple[Array, bool, tuple[int, ...], int]:
                          "Give axes that do.") from None
     nrhs = shape[-1]
     if 0 in shape[-2:]:
-        b = of.place.take(np.zeros((of.rows, max(nrhs, 1)), of.dtype))
+        b = of.library.take(np.zeros((of.rows, max(nrhs, 1)), of.dtype))
     return b, vectors, batch, nrhs
 
 
@@ -189,14 +189,14 @@ class _Outputs:
     """Arrays of results, with the struct of their addresses."""
 
     def __init__(self, of: Any, batch: tuple[int, ...]):
-        self.place, self.dtype, self.batch = of.place, of.dtype, batch
+        self.library, self.dtype, self.batch = of.library, of.dtype, batch
         self.struct = _core.Solutions()
         self.arrays: dict[str, Array] = {}
         self.add("info", "int32")
 
     def add(self, name: str, dtype: str | None, core: tuple[int, ...] = ()) -> None:
-        array = self.arrays[name] = self.place.empty((*self.batch, *core), dtype or self.dtype)
-        setattr(self.struct, name, self.place.view(array).address)
+        array = self.arrays[name] = self.library.empty((*self.batch, *core), dtype or self.dtype)
+        setattr(self.struct, name, self.library.view(array).address)
 
     def add_numbers(self, wanted: Iterable[str], known: dict[str, str | None]) -> None:
         for name in (wanted,) if isinstance(wanted, str) else wanted:
@@ -215,7 +215,7 @@ class _Outputs:
             x = self.arrays["x"] if self.by_rows else self.arrays["x"].swapaxes(-1, -2)
             x = x if min(self.n, self.nrhs) > 0 else x[..., : self.n, : self.nrhs]
             self.arrays["x"] = x[..., 0] if self.vectors else x
-        arrays = {name: self.place.give(array) for name, array in self.arrays.items()}
+        arrays = {name: self.library.give(array) for name, array in self.arrays.items()}
         return Solution(**{"x": None, **arrays})
 
 
@@ -284,12 +284,12 @@ def solve(A: Brought[ArrayT], b: Array, *, triangle: str = "both", packed: bool 
     """
     of = _Systems(A, b, triangle, packed, backend, threads, sizes)
     right_hand_sides, vectors, batch, nrhs = _right_hand_sides(of)
-    right = matrices(of.place, right_hand_sides, batch)
+    right = matrices(of.library, right_hand_sides, batch)
     systems, kept = of.structs(batch, max(nrhs, 1), right)
     outputs = _Outputs(of, batch)
     outputs.add_x(of.n, nrhs, right.by_rows, vectors)
     outputs.add_numbers(numbers, _NUMBERS)
-    compute(of.place, of.handle, "solve", systems, outputs.struct, _options(method, pivot_floor))
+    compute(of.library, of.handle, "solve", systems, outputs.struct, _options(method, pivot_floor))
     del kept
     return outputs.solution()
 
@@ -309,7 +309,7 @@ def inverse(A: Brought[ArrayT], *, triangle: str = "both", packed: bool = False,
     outputs = _Outputs(of, of.batch)
     outputs.add_x(of.n, of.n, True, False)
     outputs.add_numbers(numbers, _NUMBERS)
-    compute(of.place, of.handle, "invert", systems, outputs.struct, _options(method, pivot_floor))
+    compute(of.library, of.handle, "invert", systems, outputs.struct, _options(method, pivot_floor))
     del kept
     return outputs.solution()
 
@@ -330,7 +330,7 @@ def log_determinant(A: Brought[ArrayT], *, triangle: str = "both", packed: bool 
     outputs = _Outputs(of, of.batch)
     outputs.add_numbers({"log_determinant": 0, **dict.fromkeys([numbers] if isinstance(numbers, str) else numbers)},
                         _ABOUT_A)
-    compute(of.place, of.handle, "log_determinant", systems, outputs.struct, _options(method, pivot_floor))
+    compute(of.library, of.handle, "log_determinant", systems, outputs.struct, _options(method, pivot_floor))
     del kept
     return outputs.solution()
 
@@ -358,30 +358,30 @@ class Factor(_OfSystems[ArrayT]):
         """Solves ``A x = b``, with b as in :func:`solve`. The solution has only ``x`` and ``info``."""
         of = _Factored(self, b, backend, threads)
         right_hand_sides, vectors, batch, nrhs = _right_hand_sides(of)
-        right = matrices(of.place, right_hand_sides, batch)
-        factor = matrices(of.place, of.packed[..., None, :], batch, by_rows=True)
-        info = of.info if factor.stride == 0 else tight(of.place, of.info, "statuses", batch)
+        right = matrices(of.library, right_hand_sides, batch)
+        factor = matrices(of.library, of.packed[..., None, :], batch, by_rows=True)
+        info = of.info if factor.stride == 0 else tight(of.library, of.info, "statuses", batch)
         factors = _core.Factors()
         factors.factor, factors.stride = factor.address, factor.stride
-        info_view = of.place.view(info)
+        info_view = of.library.view(info)
         factors.info = info_view.address
         systems = _struct(of, batch, max(nrhs, 1), right)
         outputs = _Outputs(of, batch)
         outputs.add_x(of.n, nrhs, right.by_rows, vectors)
-        compute(of.place, of.handle, "solve_factored", factors, systems, outputs.struct)
+        compute(of.library, of.handle, "solve_factored", factors, systems, outputs.struct)
         return outputs.solution()
 
 
 class _Factored:
     def __init__(self, factor: Factor[Any], b: Array, backend: str, threads: int):
         self.b = plain(b, "b")
-        self.place = place_of(A=factor.packed, b=self.b)
-        self.handle = handle_of(self.place, backend, threads)
-        self.packed, self.info = self.place.take(factor.packed), self.place.take(factor.info)
-        self.dtype, self.n, self.batch = self.place.dtype(self.packed), factor.n, tuple(self.packed.shape)[:-1]
+        self.library = array_library_of(A=factor.packed, b=self.b)
+        self.handle = handle_of(self.library, backend, threads)
+        self.packed, self.info = self.library.take(factor.packed), self.library.take(factor.info)
+        self.dtype, self.n, self.batch = self.library.dtype(self.packed), factor.n, tuple(self.packed.shape)[:-1]
         self.said, self.rows = f"A is factored, of {self.dtype}", max(self.n, 1)
         if self.n == 0:
-            self.packed = self.place.expand(self.place.take(np.ones(1, self.dtype)), (*self.batch, 1))
+            self.packed = self.library.expand(self.library.take(np.ones(1, self.dtype)), (*self.batch, 1))
 
 
 @words_of_files
@@ -400,10 +400,10 @@ def factor(A: Brought[ArrayT], *, triangle: str = "both", packed: bool = False, 
     arrays = {}
     for name, dtype in types.items():
         core = (of.rows * (of.rows + 1) // 2,) if name == "packed" else ()
-        arrays[name] = of.place.empty((*of.batch, *core), dtype)
-        setattr(factors, "factor" if name == "packed" else name, of.place.view(arrays[name]).address)
-    compute(of.place, of.handle, "factor", systems, factors)
+        arrays[name] = of.library.empty((*of.batch, *core), dtype)
+        setattr(factors, "factor" if name == "packed" else name, of.library.view(arrays[name]).address)
+    compute(of.library, of.handle, "factor", systems, factors)
     del kept
     if of.n == 0:
         arrays["packed"] = arrays["packed"][..., :0]
-    return Factor(of.n, **{name: of.place.give(array) for name, array in arrays.items()})
+    return Factor(of.n, **{name: of.library.give(array) for name, array in arrays.items()})

@@ -497,7 +497,7 @@ def test_units_are_those_of_the_product():
     ]
 
 
-def test_readme_of_the_command_line():
+def test_the_help_has_the_options():
     words = re.sub(r"\s+", " ", plot.parser().format_help())
     for option in ("--range", "--problems", "--axis", "--integration", "--baselines", "--order", "--number"):
         assert option in words
