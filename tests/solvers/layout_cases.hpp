@@ -23,7 +23,7 @@ struct Layout {
   std::int64_t size;
   std::int64_t origin, stride, row_step, column_step;  ///< members of the MatrixArray
   std::vector<std::int64_t> pointers;                  ///< pointers of the MatrixArray, as offsets in the memory
-  std::function<std::int64_t(std::int64_t k, std::int64_t i, std::int64_t j)> place;
+  std::function<std::int64_t(std::int64_t k, std::int64_t i, std::int64_t j)> index;  ///< in the memory
 
   /// Makes a MatrixArray on memory `base`. Stores the pointers in `room`. The MatrixArray refers to them at `at`, which
   /// is `room` or its copy on a device.
@@ -35,16 +35,16 @@ struct Layout {
 };
 
 /// Offsets of matrices in an unusual order. Neighbouring offsets differ by `step`.
-inline std::vector<std::int64_t> shuffled_places(std::int64_t count, std::int64_t step) {
-  std::vector<std::int64_t> places(static_cast<std::size_t>(count));
-  for (std::int64_t k = 0; k < count; ++k) places[static_cast<std::size_t>(k)] = (count - 1 - k) * step + 3;
-  if (count > 2) std::swap(places[0], places[2]);
-  return places;
+inline std::vector<std::int64_t> shuffled_offsets(std::int64_t count, std::int64_t step) {
+  std::vector<std::int64_t> offsets(static_cast<std::size_t>(count));
+  for (std::int64_t k = 0; k < count; ++k) offsets[static_cast<std::size_t>(k)] = (count - 1 - k) * step + 3;
+  if (count > 2) std::swap(offsets[0], offsets[2]);
+  return offsets;
 }
 
 /// Layouts of `count` matrices with n rows and m columns.
 inline std::vector<Layout> layouts_of(std::int64_t n, std::int64_t m, std::int64_t count) {
-  const std::vector<std::int64_t> shuffled = shuffled_places(count, n * m + 4);
+  const std::vector<std::int64_t> shuffled = shuffled_offsets(count, n * m + 4);
   return {
       {"by rows", count * n * m, 0, n * m, m, 1, {}, [=](auto k, auto i, auto j) { return (k * n + i) * m + j; }},
       {"by columns", count * n * m, 0, n * m, 1, n, {}, [=](auto k, auto i, auto j) { return (k * m + j) * n + i; }},
@@ -120,7 +120,7 @@ inline std::vector<Layout> packed_layouts_of(std::int64_t n, std::int64_t count,
     return triangle == Triangle::packed_lower ? low + high * (high - 1) / 2 - 1
                                               : high + (low - 1) * (2 * n - low) / 2 - 1;
   };
-  const std::vector<std::int64_t> shuffled = shuffled_places(count, size + 4);
+  const std::vector<std::int64_t> shuffled = shuffled_offsets(count, size + 4);
   return {
       {"packed", count * size, 0, size, 0, 0, {}, [=](auto k, auto i, auto j) { return k * size + in_matrix(i, j); }},
       {"packed with gaps",
@@ -184,7 +184,7 @@ void expect_matrices_gathered(const LayoutCopies<T>& copies) {
           for (std::int64_t k = 0; k < count; ++k)
             for (int i = 0; i < n; ++i)
               for (int j = 0; j < (triangle == Triangle::both ? n : i + 1); ++j)
-                expected.push_back(memory[triangle == Triangle::upper ? layout.place(k, j, i) : layout.place(k, i, j)]);
+                expected.push_back(memory[triangle == Triangle::upper ? layout.index(k, j, i) : layout.index(k, i, j)]);
           std::vector<T> canonical(expected.size(), T(-1));
           copies.gather_matrices(n, count, layout, triangle, memory, canonical);
           ASSERT_EQ(canonical, expected);
@@ -204,8 +204,8 @@ void expect_right_hand_sides_gathered_and_solutions_scattered(const LayoutCopies
           for (std::int64_t k = 0; k < count; ++k)
             for (int i = 0; i < n; ++i)
               for (int j = 0; j < nrhs; ++j) {
-                canonical.push_back(memory[layout.place(k, i, j)]);
-                scattered[layout.place(k, i, j)] = canonical.back();
+                canonical.push_back(memory[layout.index(k, i, j)]);
+                scattered[layout.index(k, i, j)] = canonical.back();
               }
           std::vector<T> gathered(canonical.size(), T(-1));
           copies.gather_rhs(n, nrhs, count, layout, memory, gathered);
@@ -230,7 +230,7 @@ void expect_inverses_scattered(const LayoutCopies<T>& copies) {
               for (int j = 0; j < n; ++j) {
                 const T value = static_cast<T>(k * n * n + std::max(i, j) * n + std::min(i, j) + 1);
                 canonical[(k * n + i) * n + j] = value;
-                if (is_in(triangle, i, j)) expected[layout.place(k, i, j)] = value;
+                if (is_in(triangle, i, j)) expected[layout.index(k, i, j)] = value;
               }
           copies.scatter_inverses(n, count, layout, triangle, memory, canonical);
           ASSERT_EQ(memory, expected);

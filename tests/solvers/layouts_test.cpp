@@ -105,7 +105,7 @@ TEST(Layouts, CanonicalOnesAreTheSameSymmetricMatrices) {
           for (std::int64_t k = 0; k < count; ++k)
             for (int i = 0; i < n; ++i)
               for (int j = 0; j < n; ++j)
-                if (is_in(triangle, i, j)) memory[layout.place(k, i, j)] = value(k, i, j);
+                if (is_in(triangle, i, j)) memory[layout.index(k, i, j)] = value(k, i, j);
           std::vector<const float*> pointers(layout.pointers.size());
           const auto canonical = canonical_spd_matrices(
               n, count, layout.array<const float>(memory.data(), pointers.data(), pointers.data()), triangle);
