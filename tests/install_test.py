@@ -72,7 +72,7 @@ def build_and_test(build):
 SOLVER = """
 #include <smallbatch/core/error.hpp>
 #include <smallbatch/solvers/spd_solver.hpp>
-/// x of 4 x = 8, or 0 where the library refuses what it must refuse.
+/// Returns x of 4 x = 8, or 0 if the library does not refuse a system with 1000 rows.
 double answer() {
   const double a = 4, b = 8;
   double x = 0;

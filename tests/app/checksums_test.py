@@ -76,11 +76,11 @@ def results(made, tmp_path):
     return tmp_path / "r.h5"
 
 
-def flip(path, place, mask=1):
+def flip(path, offset, mask=1):
     with open(path, "r+b") as file:
-        file.seek(place)
+        file.seek(offset)
         byte = file.read(1)[0]
-        file.seek(place)
+        file.seek(offset)
         file.write(bytes([byte ^ mask]))
 
 
@@ -122,30 +122,30 @@ def test_what_was_written_is_what_is_found(smallbatch, results):
     assert "has changed" not in done.stderr and "checksums" not in done.stderr
 
 
-def places_to_change(content, spans, rng, count):
+def bits_to_change(content, spans, rng, count):
     """Returns (offset, mask) of bits to flip: one in each dataset, four in each heap of HDF5, and `count` anywhere in
     the file. HDF5 gives heaps no checksum."""
-    places = [begin + int(rng.integers(size)) for begin, size in spans.values()]
+    offsets = [begin + int(rng.integers(size)) for begin, size in spans.values()]
     for heap in re.finditer(b"GCOL", content):
-        places += [heap.start() + int(k) for k in rng.integers(4096, size=4)]
-    places += [int(k) for k in rng.integers(len(content), size=count)]
-    return [(place, 1 << int(rng.integers(8))) for place in places if place < len(content)]
+        offsets += [heap.start() + int(k) for k in rng.integers(4096, size=4)]
+    offsets += [int(k) for k in rng.integers(len(content), size=count)]
+    return [(offset, 1 << int(rng.integers(8))) for offset in offsets if offset < len(content)]
 
 
 def test_every_changed_byte_is_named(smallbatch, results):
     content, spans = results.read_bytes(), spans_of(results)
     rng = np.random.default_rng(18)
-    for place, mask in places_to_change(content, spans, rng, int(os.environ.get("SMALLBATCH_CHANGED_BYTES", 40))):
-        flip(results, place, mask)
+    for offset, mask in bits_to_change(content, spans, rng, int(os.environ.get("SMALLBATCH_CHANGED_BYTES", 40))):
+        flip(results, offset, mask)
         done = smallbatch("info", "r.h5", "--check", expect=3)
-        flip(results, place, mask)
-        told = f"byte {place} ^ {mask}: {done.stderr}"
-        assert " error " in done.stderr and "r.h5" in done.stderr and not done.stdout, told
-        of_dataset = [name for name, (begin, size) in spans.items() if begin <= place < begin + size]
+        flip(results, offset, mask)
+        message = f"byte {offset} ^ {mask}: {done.stderr}"
+        assert " error " in done.stderr and "r.h5" in done.stderr and not done.stdout, message
+        of_dataset = [name for name, (begin, size) in spans.items() if begin <= offset < begin + size]
         if of_dataset and not of_dataset[0].startswith("/checksums"):
-            assert of_dataset[0] in done.stderr, told
+            assert of_dataset[0] in done.stderr, message
         elif of_dataset:
-            assert "/checksums" in done.stderr or "outside all datasets" in done.stderr, told
+            assert "/checksums" in done.stderr or "outside all datasets" in done.stderr, message
     assert results.read_bytes() == content
     smallbatch("info", "r.h5", "--check")
 
@@ -157,11 +157,11 @@ def test_bytes_that_are_lost_or_added_are_named(smallbatch, results):
         assert "r.h5" in smallbatch("info", "r.h5", "--check", expect=3).stderr
 
 
-def attribute_place(content, text, count=1):
+def offset_of_attribute(content, text, count=1):
     """Returns the offset of the first occurrence of `text`, which must occur at least `count` times."""
-    places = [found.start() for found in re.finditer(re.escape(text), content)]
-    assert len(places) >= count, text
-    return places[0]
+    offsets = [found.start() for found in re.finditer(re.escape(text), content)]
+    assert len(offsets) >= count, text
+    return offsets[0]
 
 
 def test_verify_names_what_was_changed(smallbatch, results):
@@ -182,11 +182,11 @@ def test_verify_names_what_was_changed(smallbatch, results):
         assert not done.stdout
         flip(results, begin + size - 1)
     for text in (b"kT/e", b"Eigen 3.", b"--device cpu", b"criterion"):
-        place = attribute_place(content, text)
-        flip(results, place)
+        offset = offset_of_attribute(content, text)
+        flip(results, offset)
         done = smallbatch("verify", "p.h5", "r.h5", expect=3)
         assert "r.h5" in done.stderr and "checksum" in done.stderr.lower() or "header of" in done.stderr, done.stderr
-        flip(results, place)
+        flip(results, offset)
     smallbatch("verify", "p.h5", "r.h5")
 
 
@@ -204,8 +204,8 @@ def test_a_large_dataset_is_named_by_the_piece(smallbatch, tmp_path):
         digits = sums["hash"][sums["piece_offset"][at]:sums["piece_offset"][at + 1]].tolist()
     assert digits == [xxhash.xxh3_64_hexdigest(content[begin + k:begin + min(k + PIECE, size)]).encode()
                       for k in range(0, size, PIECE)]
-    for place in (begin + PIECE + 77, begin + 3 * PIECE):
-        flip(tmp_path / "r.h5", place)
+    for offset in (begin + PIECE + 77, begin + 3 * PIECE):
+        flip(tmp_path / "r.h5", offset)
     told = smallbatch("info", "r.h5", "--check", expect=3).stderr
     last = (size - 1) // row
     assert (f"/solve/s/x from [{PIECE // row}, 0] to [{2 * PIECE // row - 1}, 7]; "

@@ -122,10 +122,10 @@ def test_nothing_to_do_is_done(smallbatch, tmp_path):
     smallbatch("verify", "p.h5", "r.h5")
 
 
-def change(values, place, by):
+def change(values, index, by):
     def make(file):
         flat = file[f"correlation/array/{values}"][...]
-        flat[place] += by
+        flat[index] += by
         file[f"correlation/array/{values}"][...] = flat
     return make
 

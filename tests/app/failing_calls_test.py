@@ -21,6 +21,8 @@ import pytest
 
 from tests.problems import add_correlation, add_pair_energy, add_potential, add_solve, open_problem_file
 
+PROGRAM = str(Path(os.environ.get("SMALLBATCH_BIN", "build/bin/smallbatch")).resolve())
+LIBRARY = Path(os.environ.get("SMALLBATCH_BUILD", "build")).resolve() / "tests" / "libfailing_calls.so"
 SECONDS = 60  # far more than any command takes
 DONE, UNREADABLE, OUT_OF_MEMORY, OUTPUT = 0, 4, 6, 7
 RIGHT = {  # exit codes that fit each kind of failing call
@@ -73,14 +75,10 @@ def folder(tmp_path_factory):
     return path
 
 
-PROGRAM = str(Path(os.environ.get("SMALLBATCH_BIN", "build/bin/smallbatch")).resolve())
-LIBRARY = Path(os.environ.get("SMALLBATCH_BUILD", "build")).resolve() / "tests" / "libfailing_calls.so"
-
-
-def environment(place, call, first, count=1, **more):
+def environment(path, call, first, count=1, **more):
     """Returns the path of the notes, and environment variables that make `count` calls fail, beginning with number
     `first`."""
-    notes = place / "notes"
+    notes = path / "notes"
     notes.write_bytes(bytes(16))
     return notes, dict(os.environ, LD_PRELOAD=str(LIBRARY), FAILING_CALL=call, FAILING_FROM=str(first),
                        FAILING_COUNT=str(count), FAILING_NOTES=str(notes), **more)
@@ -212,18 +210,18 @@ def test_a_resumed_run_that_finds_no_memory_keeps_what_is_finished(tmp_path):
             finished = results()[1]
             break
     assert finished > 152
-    calls = told = 0
+    calls = failed = 0
     for part in range(16):
         for path, content in zip(left, files):
             path.write_bytes(content)
         code, errors, calls_now = run("--resume", failing="malloc", first=calls * part // 15)
         calls = calls or calls_now
-        told += code == OUT_OF_MEMORY
+        failed += code == OUT_OF_MEMORY
         assert code in (DONE, OUT_OF_MEMORY), errors
         if code == OUT_OF_MEMORY:
             assert run("--resume")[0] == DONE
         assert results() == (right, finished), (part, errors)
-    assert told > 3
+    assert failed > 3
 
 
 def headers(path):
@@ -262,18 +260,18 @@ def test_headers_that_the_disk_loses_are_noticed(tmp_path, sets, tries):
     code, errors, calls = run(0, 0)
     assert code == DONE, errors
     right = headers(output)
-    told = 0
+    found_lost = 0
     for number in np.linspace(2, calls - 1, tries).astype(int):
         for count in (1, 1 << 40) if sets == 1 else (1,):
             code, errors, _ = run(number, count)
             assert code in ((DONE, OUTPUT) if count == 1 else (OUTPUT,)), (number, errors)
             assert (code == OUTPUT) == ("cannot write r.h5" in errors) == (not output.exists()), (number, errors)
-            told += "reading it back failed" in errors
+            found_lost += "reading it back failed" in errors
             assert code == OUTPUT or headers(output) == right, number
-    assert told > tries // 4
+    assert found_lost > tries // 4
 
 
-def test_no_function_of_the_allocator_is_called_past_the_reserve():
+def test_the_program_defines_every_allocation_function():
     """The program defines every allocation function that mimalloc defines, except those of BSD and those that return
     sizes. Otherwise, allocations would bypass the program's memory reserve."""
     program = Path(os.environ.get("SMALLBATCH_BIN", "build/bin/smallbatch")).resolve()

@@ -16,12 +16,12 @@ SHAPE, SPACING = (3, 2, 2), 3.7
 CHARGES, POINTS = 12, 9
 
 
-def places(rng, count, unit):
+def positions(rng, count, unit):
     return (CENTRE + rng.uniform(-10, 10, (count, 3))) / UNITS[unit]
 
 
 def exactly(numbers, unit):
-    return [[Fraction(float(x)) * Fraction(UNITS[unit]) for x in place] for place in numbers]
+    return [[Fraction(float(x)) * Fraction(UNITS[unit]) for x in position] for position in numbers]
 
 
 def distance(a, b):
@@ -30,7 +30,7 @@ def distance(a, b):
 
 
 def potential_and_bound(target, others, charge, extent):
-    r = [distance(target, place) for place in others]
+    r = [distance(target, position) for position in others]
     q = [Decimal(float(x)) for x in charge]
     return (sum(x / d for x, d in zip(q, r)),
             sum(abs(x) / d * (Decimal(2) ** -51 + Decimal(2) ** -52 * extent / d) for x, d in zip(q, r)))
@@ -48,8 +48,8 @@ def add_units(group, units):
 def test_potentials(smallbatch, tmp_path, unit, other, targets, device):
     rng = np.random.default_rng(1)
     offset, point_offset = [0, CHARGES, 2 * CHARGES], [0, POINTS, 2 * POINTS]
-    position, charge = places(rng, 2 * CHARGES, unit), rng.uniform(-1, 1, 2 * CHARGES)
-    origin, spacing, point = places(rng, 2, other), np.full(3, SPACING / UNITS[unit]), places(rng, 2 * POINTS, other)
+    position, charge = positions(rng, 2 * CHARGES, unit), rng.uniform(-1, 1, 2 * CHARGES)
+    origin, spacing, point = positions(rng, 2, other), np.full(3, SPACING / UNITS[unit]), positions(rng, 2 * POINTS, other)
     with open_problem_file(tmp_path / "p.h5") as file:
         group = file.create_group("potential/far")
         group.attrs["output_unit"], group.attrs["targets"] = np.bytes_("e/angstrom"), np.bytes_(targets)
@@ -79,11 +79,11 @@ def test_potentials(smallbatch, tmp_path, unit, other, targets, device):
                           for y in range(SHAPE[1]) for x in range(SHAPE[0])]
             else:
                 wanted = exactly(point[point_offset[k]:point_offset[k + 1]], other) if targets == "points" else charges
-            extent = max(distance(place, wanted[0]) for place in charges + wanted)
+            extent = max(distance(position, wanted[0]) for position in charges + wanted)
             assert len(wanted) == found.shape[1]
-            for i, (place, v) in enumerate(zip(wanted, found[k])):
+            for i, (target, v) in enumerate(zip(wanted, found[k])):
                 kept = [j for j in range(CHARGES) if targets != "charges" or j != i]
-                truth, bound = potential_and_bound(place, [charges[j] for j in kept], q[kept], extent)
+                truth, bound = potential_and_bound(target, [charges[j] for j in kept], q[kept], extent)
                 assert abs(Decimal(float(v)) - truth) <= bound, (k, i)
 
 
@@ -92,8 +92,8 @@ def test_shares_have_the_bits_of_the_whole(smallbatch, tmp_path):
     with open_problem_file(tmp_path / "p.h5") as file:
         group = file.create_group("potential/far")
         group.attrs["shape"] = SHAPE
-        for name, values in (("position", places(rng, 4 * CHARGES, "nm")), ("charge", rng.uniform(-1, 1, 4 * CHARGES)),
-                             ("offset", np.arange(5) * CHARGES), ("origin", places(rng, 4, "nm")), ("spacing", [0.3] * 3)):
+        for name, values in (("position", positions(rng, 4 * CHARGES, "nm")), ("charge", rng.uniform(-1, 1, 4 * CHARGES)),
+                             ("offset", np.arange(5) * CHARGES), ("origin", positions(rng, 4, "nm")), ("spacing", [0.3] * 3)):
             group[name] = values
         add_units(group, {"position": "nm"})
     smallbatch("run", "p.h5", "-o", "r.h5", "--precision", "double")
@@ -108,7 +108,7 @@ def test_shares_have_the_bits_of_the_whole(smallbatch, tmp_path):
 @pytest.mark.parametrize("unit", ["nm", "pm", "bohr", "m"])
 def test_energies_of_pairs(smallbatch, tmp_path, unit, device):
     rng = np.random.default_rng(2)
-    position, charge = places(rng, CHARGES, unit), rng.uniform(-1, 1, CHARGES)
+    position, charge = positions(rng, CHARGES, unit), rng.uniform(-1, 1, CHARGES)
     with open_problem_file(tmp_path / "p.h5") as file:
         group = file.create_group("pair_energy/far")
         group.attrs["output_unit"] = np.bytes_("e/angstrom")
@@ -120,7 +120,7 @@ def test_energies_of_pairs(smallbatch, tmp_path, unit, device):
     with localcontext() as context:
         context.prec = 60
         charges = exactly(position, unit)
-        extent = max(distance(place, charges[0]) for place in charges)
+        extent = max(distance(position, charges[0]) for position in charges)
         truth = bound = Decimal(0)
         for i in range(CHARGES):
             for j in range(i):
@@ -133,11 +133,11 @@ def test_energies_of_pairs(smallbatch, tmp_path, unit, device):
 def test_what_lies_on_a_charge_in_another_unit(smallbatch, tmp_path):
     """A point and a charge at one place have different units: angstrom and nm. V is infinite there, even far from 0.
     All coordinates are whole numbers, so both units hold the place exactly."""
-    place = np.array([[13000003.0, -4100007.0, 8700009.0]])
+    point = np.array([[13000003.0, -4100007.0, 8700009.0]])
     with open_problem_file(tmp_path / "p.h5") as file:
         group = file.create_group("potential/far")
         group.attrs["targets"] = np.bytes_("points")
-        group["position"], group["charge"], group["points"] = place, [1.0], np.concatenate([place * 10 + 50, place * 10])
+        group["position"], group["charge"], group["points"] = point, [1.0], np.concatenate([point * 10 + 50, point * 10])
         add_units(group, {"position": "nm", "points": "angstrom"})
     smallbatch("run", "p.h5", "-o", "r.h5", "--precision", "double")
     with h5py.File(tmp_path / "r.h5") as file:

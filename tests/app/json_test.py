@@ -59,13 +59,6 @@ def write_problems(path, failing=False):
             file["potential/charges/position"][3] = np.nan
 
 
-def keys(value):
-    """Returns the names and types of all fields, at every depth."""
-    if isinstance(value, dict):
-        return {key: keys(inner) for key, inner in value.items()}
-    return [keys(inner) for inner in value] if isinstance(value, list) else type(value)
-
-
 @pytest.mark.parametrize("failing", [False, True])
 @pytest.mark.parametrize("more", [[], ["--shard", "2/3"], ["--verify", "none"], ["--singular", "skip", "--pivot-floor", "1e-6"]])
 def test_a_finished_resume_says_what_the_run_said(said, tmp_path, failing, more):

@@ -34,8 +34,8 @@ def planted():
     for name in ("potential/grid", "potential/at", "pair_energy/pairs"):
         yield from (f"{name}/{label}" for label in ("name", "step", "time", "problem"))
         yield from (f"{name}/{attribute}" for attribute in ("time@unit", "time@units", "info@coordinates"))
-    for place in "xyz":
-        yield from (f"potential/grid/{place}{what}" for what in ("", "@unit", "@units"))
+    for axis in "xyz":
+        yield from (f"potential/grid/{axis}{what}" for what in ("", "@unit", "@units"))
     yield from (f"potential/grid/{name}" for name in ("axis", "origin", "spacing", "origin@units", "spacing@units"))
     yield from ("potential/at/offset", "pair_energy/pairs/offset")
     for name in ("potential/grid/V", "potential/grid/E", "potential/grid/V_min", "potential/grid/V_max", "potential/grid/V_mean",

@@ -113,8 +113,8 @@ def test_verify_finds_what_was_changed(smallbatch, tmp_path, what):
     smallbatch("run", "p.h5", "-o", "r.h5")
     with results_to_change(tmp_path / "r.h5") as file:
         values = file[f"pair_energy/pairs/{what}"]
-        place = 50 if what == "energy_per_charge" else 3
-        values[place] = CHANGES[what](values[place])
+        index = 50 if what == "energy_per_charge" else 3
+        values[index] = CHANGES[what](values[index])
     verification = outcome(smallbatch("verify", "p.h5", "r.h5", "--json", expect=1))["verification"]
     assert verification["disagreed"] == 1 and verification["worst_index"] == 3
 

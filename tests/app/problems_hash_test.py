@@ -310,9 +310,9 @@ def test_a_run_whose_finished_blocks_have_other_problems_is_not_gone_on_with(sma
         size = os.stat(path).st_size
         assert size > 65 << 20
         with h5py.File(path) as file:
-            place = file["solve/first/A"].id.get_offset()
+            offset = file["solve/first/A"].id.get_offset()
         pieces = [k * (size - (1 << 20)) // 63 for k in range(64)]
-        at = next(begin + (1 << 20) for begin in pieces if begin > place)
+        at = next(begin + (1 << 20) for begin in pieces if begin > offset)
         with open(path, "r+b") as file, mmap.mmap(file.fileno(), 0) as mapping:
             mapping[at] = mapping[at]  # the first write to the page may update the file's time
             before = os.stat(path)

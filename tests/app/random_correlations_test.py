@@ -104,7 +104,7 @@ def truth_of(drawn):
 
 
 def judge_set(file, drawn, truth, where):
-    """Judges all results of a set. Returns whether a channel has failed."""
+    """Checks all results of a set. Returns whether a channel has failed."""
     group, verification = file[f"correlation/{drawn['name']}"], file[f"verification/correlation/{drawn['name']}"]
     (channels, times, _), is_float = drawn["shape"], drawn["kind"] == "float32"
     got, weight, empty = group["visibility"][...], truth["weight"], truth["weight"] == 0
@@ -151,17 +151,17 @@ def tamper(rng, path, drawn, truth):
             return what
         values = group[what][...]
         flat = values.reshape(-1)
-        place = int(rng.integers(flat.size))
+        index = int(rng.integers(flat.size))
         if what != "visibility" or values.dtype != np.complex64:
-            flat[place] += rng.choice([-1, 1])
+            flat[index] += rng.choice([-1, 1])
         else:
-            power = float(np.broadcast_to(truth["power"], values.shape).reshape(-1)[place])
-            flat[place] = 1 if not np.isfinite(flat[place]) else flat[place] + np.float32(power) * 2 + np.float32(1e-30)
-            flat[place] = np.nan if power > 1e37 and flat[place] != 1 else flat[place]
-            if power > 1e37 and truth["power"].reshape(-1)[place] * 1.1 > LARGEST:
+            power = float(np.broadcast_to(truth["power"], values.shape).reshape(-1)[index])
+            flat[index] = 1 if not np.isfinite(flat[index]) else flat[index] + np.float32(power) * 2 + np.float32(1e-30)
+            flat[index] = np.nan if power > 1e37 and flat[index] != 1 else flat[index]
+            if power > 1e37 and truth["power"].reshape(-1)[index] * 1.1 > LARGEST:
                 group["weight"][...] += 1  # V may overflow there, so a NaN may be right
         group[what][...] = values
-        return f"{what}[{place}]"
+        return f"{what}[{index}]"
 
 
 WRONG = {

@@ -138,7 +138,7 @@ def agree(got, exact, bound):
 
 
 def judge_set(file, drawn, truths, asked, where):
-    """Judges all results of a set. Returns whether a problem has failed."""
+    """Checks all results of a set. Returns whether a problem has failed."""
     group, verification = file[f"pair_energy/{drawn['name']}"], file[f"verification/pair_energy/{drawn['name']}"]
     info, wants_charges = group["info"][...], bool(drawn["attrs"].get("per_charge", 0))
     assert info.tolist() == [truth["info"] for truth in truths], f"{where}: info"
@@ -161,18 +161,18 @@ def tamper(rng, path, drawn, truths):
     p = int(rng.integers(drawn["batch"]))
     with results_to_change(path) as file:
         group = file[f"pair_energy/{drawn['name']}"]
-        what, place, bound = str(rng.choice(["info", "energy", "energy"])), p, truths[p]["bound"]
+        what, index, bound = str(rng.choice(["info", "energy", "energy"])), p, truths[p]["bound"]
         if "energy_per_charge" in group and drawn["ends"][p + 1] > drawn["ends"][p] and chance(rng, 0.4):
             what, k = "energy_per_charge", int(rng.integers(drawn["ends"][p + 1] - drawn["ends"][p]))
-            place, bound = int(drawn["ends"][p]) + k, truths[p]["bounds"][k]
-        value = group[what][place]
+            index, bound = int(drawn["ends"][p]) + k, truths[p]["bounds"][k]
+        value = group[what][index]
         if what == "info":
-            group[what][place] = value + rng.choice([-1, 1])
+            group[what][index] = value + rng.choice([-1, 1])
         elif np.isfinite(value) and chance(rng, 0.8):
-            group[what][place] = float(value + 4 * bound + abs(value) / TWO**30 + LONG("1e-300"))
+            group[what][index] = float(value + 4 * bound + abs(value) / TWO**30 + LONG("1e-300"))
         else:
-            group[what][place] = 0.5 if np.isnan(value) else np.nan
-        return f"{what}[{place}]"
+            group[what][index] = 0.5 if np.isnan(value) else np.nan
+        return f"{what}[{index}]"
 
 
 def replace(group, name, values):

@@ -154,11 +154,11 @@ def plant(rng, drawn, p, double):
     here, unit = places_of(drawn, p), LENGTHS[drawn["units"]["position"]]
     if len(charge) and len(here["targets"]) and chance(rng, 0.3):
         for i in rng.integers(0, len(charge), rng.integers(1, 5)):
-            place = here["targets"][rng.integers(len(here["targets"]))] + here["origin"]
+            point = here["targets"][rng.integers(len(here["targets"]))] + here["origin"]
             if chance(rng, 0.5):
                 direction = rng.standard_normal(3)
-                place = place + direction / norm(direction) * 10 ** rng.uniform(-2, 5) * here["same_place"]
-            position[i] = place / unit
+                point = point + direction / norm(direction) * 10 ** rng.uniform(-2, 5) * here["same_place"]
+            position[i] = point / unit
     if len(charge) > 1 and chance(rng, 0.3):
         together, how = min(len(charge), int(rng.integers(2, 6))), rng.random()
         on_target = len(here["targets"]) and chance(rng, 0.5)
@@ -329,10 +329,10 @@ def truth_of(drawn, p, asked):
         truth["info"] = -3 if most > 1 else truth["info"]
         undecided.append(0.99 < most < 1.01 or (not is_plain and most > 0.1))  # the program may overestimate these sums
     if "group" in drawn["data"]:
-        group, places, doubt = (x[used] for x in (
+        group, positions, doubt = (x[used] for x in (
             drawn["data"]["group"][mine], here["absolute"], here["doubt_of_charges"]))
         one, two = group == 1, group == 2
-        r, product = norm(places[one][:, None] - places[two][None]), charge[one][:, None] * charge[two][None]
+        r, product = norm(positions[one][:, None] - positions[two][None]), charge[one][:, None] * charge[two][None]
         both = np.hypot(width[one][:, None], width[two][None])
         doubt, on = doubt[one][:, None] + doubt[two][None], (r < SAME_PLACE) & (softening == 0) & (both == 0)
         rho = np.where(on | (r + softening == 0), 1, np.sqrt(r * r + softening * softening))
@@ -360,7 +360,7 @@ def agree(got, exact, bound, largest):
 
 
 def judge_problem(result, p, v, e, truth, asked, skip, where):
-    """Judges one problem. `v` and `e` are the stored V and E of its targets."""
+    """Checks one problem. `v` and `e` are the stored V and E of its targets."""
     info, field = int(result["info"][p]), asked["field"]
     statistics = [LONG(result[key][p]) for key in ("V_min", "V_max", "V_mean")]
     energy = LONG(result["energy"][p]) if "energy" in result else None
@@ -397,7 +397,7 @@ def judge_problem(result, p, v, e, truth, asked, skip, where):
 
 
 def judge_set(file, drawn, truths, asked, skip, where):
-    """Judges all results of a set. Returns whether a problem has failed."""
+    """Checks all results of a set. Returns whether a problem has failed."""
     group, kind, batch = file[f"potential/{drawn['name']}"], drawn["kind"], drawn["batch"]
     result, attrs, lattice = {key: group[key][...] for key in numbers_of(group)}, dict(group.attrs), kind == "lattice"
     of_targets = {"lattice": ["origin", "spacing"], "points": ["point_offset"], "charges": ["offset"]}[kind]
@@ -456,19 +456,19 @@ def tamper(rng, path, drawn, truths, asked):
         elif what == "info":
             group["info"][p] += rng.choice([-1, 1])
         else:
-            values, place = group[what][...], p
+            values, index = group[what][...], p
             if what in ("V", "E"):
-                place = sum(one["targets"] for one in truths[:p]) + int(rng.integers(truth["targets"]))
-                place = place if what == "V" else 3 * place + int(rng.integers(3))
+                index = sum(one["targets"] for one in truths[:p]) + int(rng.integers(truth["targets"]))
+                index = index if what == "V" else 3 * index + int(rng.integers(3))
             flat = values.reshape(-1)
             bound = LONG(np.max(truth.get(what + "_bound", 0)))
             if what == "V_mean":
                 bound = abs(LONG(group["V_max"][p])) + abs(LONG(group["V_min"][p]))
             # The change exceeds the bound and the rounding of the type. NaN becomes 0.5. Numbers that are or would
             # become infinite, and some others, become NaN.
-            changed = LONG(flat[place]) + 4 * bound + abs(flat[place]) / TWO**20 + LONG("1e-300" if bound else "1e-3")
-            in_range = np.isfinite(flat[place]) and changed < asked["largest"] / 2
-            flat[place] = changed if in_range and chance(rng, 0.8) else 0.5 if np.isnan(flat[place]) else np.nan
+            changed = LONG(flat[index]) + 4 * bound + abs(flat[index]) / TWO**20 + LONG("1e-300" if bound else "1e-3")
+            in_range = np.isfinite(flat[index]) and changed < asked["largest"] / 2
+            flat[index] = changed if in_range and chance(rng, 0.8) else 0.5 if np.isnan(flat[index]) else np.nan
             group[what][...] = values
         return f"{what} of problem {p}"
 

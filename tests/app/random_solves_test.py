@@ -193,8 +193,8 @@ def write_set(group, drawn):
         elif is_upper:
             group.attrs["uplo"] = "upper"
     elif drawn["storage"] in ("lower", "upper"):
-        looked_at = np.tri(drawn["n"], dtype=bool)
-        group["A"] = np.where(looked_at if drawn["storage"] == "lower" else looked_at.T, a, a.dtype.type(np.nan))
+        is_read = np.tri(drawn["n"], dtype=bool)
+        group["A"] = np.where(is_read if drawn["storage"] == "lower" else is_read.T, a, a.dtype.type(np.nan))
         group.attrs["uplo"] = drawn["storage"]
     else:
         group["A"] = a
@@ -371,7 +371,7 @@ def forward_ratio(x, answers):
     return np.max([e * answers.rcond / (m * answers.u) if e else L(0) for e, m in zip(error, norm)])
 
 
-class Judge:
+class Comparison:
     """Compares one system's results with the opinion. Every message names the file, the run and the system."""
 
     def __init__(self, system, f, results, where):
@@ -435,7 +435,7 @@ class Judge:
                      if nearby.repaired else system.exact, nearby.added, nearby)
 
     def undecided(self, nearby):
-        """Judges a system if rounding decides which pivots are raised: x must solve a nearby system."""
+        """Checks a system if rounding decides which pivots are raised: x must solve a nearby system."""
         system = self.system
         if self.info != 0:
             return
@@ -455,11 +455,11 @@ class Judge:
         self.within("backward_error", error, error / 100 + rounding_of_backward_error(self.system, self.x))
 
     def answers(self, exact, added, nearby=None):
-        """Judges x and the numbers about A, or the status that x cannot be stored."""
+        """Checks x and the numbers about A, or the status that x cannot be stored."""
         system, repaired = self.system, nearby is not None and nearby.repaired > 0
         certain = not exact.failed and exact.rcond >= system.n * system.u
         if self.info in (-4, -5) or (certain and self.x is not None):
-            self.range(exact, certain)
+            self.check_range(exact, certain)
         if self.info != 0:
             return
         noise = system.n * L(2) ** -48 if repaired else 0
@@ -493,8 +493,8 @@ class Judge:
             allowed = (bound / pivots).sum() * 1.1 + exact.log_rounding
             self.within("log_determinant", np.log(pivots).sum(), allowed)
 
-    def range(self, exact, certain):
-        """Judges overflow (-4) and underflow (-5) of x, if the opinion knows x to two digits."""
+    def check_range(self, exact, certain):
+        """Checks overflow (-4) and underflow (-5) of x, if the opinion knows x to two digits."""
         if not certain:
             return
         slack = float(RATIO * self.system.u / exact.rcond)
@@ -542,7 +542,7 @@ def read_arrays(group):
     return {name: dataset[...] for name, dataset in group.items() if isinstance(dataset, h5py.Dataset)}
 
 
-def results_of(arrays, k, place):
+def results_of(arrays, k, label):
     """Returns the results of system k from `arrays`, the datasets of its set."""
     results = {name: arrays[name][k] for name in
                ("info", "backward_error", "rcond", "smallest_pivot", "log_determinant", "repaired", "perturbation")
@@ -556,7 +556,7 @@ def results_of(arrays, k, place):
         results["x"] = x[:m, :m] if "inverse" in arrays else x[:m]
         beyond = x.copy()
         beyond[:results["x"].shape[0], :results["x"].shape[1]] = 0
-        assert not beyond.any(), f"{place}, of size {m}: not 0 beyond"
+        assert not beyond.any(), f"{label}, of size {m}: not 0 beyond"
     return results
 
 
@@ -644,10 +644,10 @@ def judge_run(smallbatch, rng, sets, f, way, where, counts):
         for name, systems in sets.items():
             arrays, verdicts = read_arrays(file[f"solve/{name}"]), file[f"verification/solve/{name}/verdict"][...]
             for k, system in enumerate(systems):
-                place = f"{where}, floor {f:g}, {name}[{k}], n {system.n}, {system.type}, {system.wanted}"
-                results = results_of(arrays, k, place)
-                Judge(system, f, results, place).all()
-                assert verdicts[k] == 1, f"{place}: the referee disagrees; {results['info']}"
+                label = f"{where}, floor {f:g}, {name}[{k}], n {system.n}, {system.type}, {system.wanted}"
+                results = results_of(arrays, k, label)
+                Comparison(system, f, results, label).all()
+                assert verdicts[k] == 1, f"{label}: the referee disagrees; {results['info']}"
                 failed += results["info"] != 0
                 counts["repaired"] += results["repaired"] > 0
             counts["systems"] += len(systems)

@@ -216,9 +216,9 @@ def test_with_nothing_to_resume_it_runs_and_with_all_of_it_there_it_says_so(smal
     refused = smallbatch(*CALL, "--resume", "--singular", "skip", expect=7).stderr
     assert "exists already" in refused and "warning" not in refused
     # Damaged results are refused too, with a message.
-    place = h5_place(tmp_path / "r.h5")
+    offset = offset_of_large_dataset(tmp_path / "r.h5")
     with open(tmp_path / "r.h5", "r+b") as file:
-        file.seek(place)
+        file.seek(offset)
         file.write(bytes(8))
     refused = smallbatch(*CALL, "--resume", expect=7).stderr
     assert "warning r.h5 has changed since it was written (/solve/" in refused and "exists already" in refused
@@ -436,9 +436,9 @@ def test_what_reads_for_long_heeds_a_signal_without_the_clock(smallbatch, tmp_pa
         add_solve(file, batch=200, n=32)
     for k in (1, 2):
         smallbatch("run", "p.h5", "-o", f"{k}.h5", "--shard", f"{k}/2")
-    place = h5_place(tmp_path / "1.h5")
+    offset = offset_of_large_dataset(tmp_path / "1.h5")
     with open(tmp_path / "1.h5", "r+b") as file:
-        file.seek(place)
+        file.seek(offset)
         file.write(bytes(64))
     call = ["verify", "p.h5", "1.h5"] if command == "verify" else ["merge", "1.h5", "2.h5", "-o", "m.h5"]
     smallbatch(*call, expect=3)
@@ -587,10 +587,10 @@ def test_a_large_input_that_was_changed_where_its_hash_does_not_look_is_refused(
     assert (tmp_path / JOURNAL).exists()
     before = (tmp_path / "p.h5").stat()
     with h5py.File(tmp_path / "p.h5") as file:
-        place = file["solve/systems/A"].id.get_offset()
+        offset = file["solve/systems/A"].id.get_offset()
     with open(tmp_path / "p.h5", "r+b") as file:
         pieces = [k * (before.st_size - (1 << 20)) // 63 for k in range(64)]
-        at = next(begin + (1 << 20) for begin in pieces if begin > place)  # behind a piece that is hashed
+        at = next(begin + (1 << 20) for begin in pieces if begin > offset)  # behind a piece that is hashed
         file.seek(at)
         byte = file.read(1)
         file.seek(at)
@@ -656,12 +656,12 @@ def test_results_that_were_damaged_are_not_complete(smallbatch, tmp_path, whole)
     smallbatch(*CALL, expect=1)
     assert "there is nothing to do" in smallbatch(*CALL, "--resume", expect=1).stderr
     with open(tmp_path / "r.h5", "r+b") as file:
-        file.seek(h5_place(tmp_path / "r.h5"))
+        file.seek(offset_of_large_dataset(tmp_path / "r.h5"))
         file.write(bytes(64))
     smallbatch(*CALL, "--resume", expect=7)
 
 
-def h5_place(path):
+def offset_of_large_dataset(path):
     """Returns the offset of the first dataset in /solve with more than 1000 bytes."""
     with h5py.File(path) as file:
         found = []

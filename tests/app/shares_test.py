@@ -354,9 +354,9 @@ def test_ranks_end_together(smallbatch, mpirun, tmp_path):
         values = file["solve/systems/A"][...]
         del file["solve/systems/A"]
         stored = file["solve/systems"].create_dataset("A", data=values, chunks=(10, 16, 16), compression="gzip")
-        place = stored.id.get_chunk_info(99)
+        chunk = stored.id.get_chunk_info(99)
     with open(tmp_path / "damaged.h5", "r+b") as file:
-        file.seek(place.byte_offset + place.size // 2)
+        file.seek(chunk.byte_offset + chunk.size // 2)
         file.write(bytes(64))
     (tmp_path / "there.h5").write_text("precious")
     before = set(os.listdir(tmp_path))

@@ -104,14 +104,14 @@ def truths(unit, precision):
     of_sets = {}
     for name, (position, charge, points, *lengths, width) in problems(unit).items():
         lengths, width = [x * UNITS[unit] for x in lengths], width * UNITS[unit]
-        places, targets = in_angstrom(position, UNITS[unit]), in_angstrom(points, UNITS[unit])
+        positions, targets = in_angstrom(position, UNITS[unit]), in_angstrom(points, UNITS[unit])
         q = charge.astype(LONG)[:, None]
-        d, g, slope, bound, of_field = terms(targets, places, *lengths, width[:, None], precision, shift)
+        d, g, slope, bound, of_field = terms(targets, positions, *lengths, width[:, None], precision, shift)
         truth = of_sets[name] = types.SimpleNamespace(
             v=(q * g).sum(2), bound_of_v=(q * bound).sum(2), e=((q * slope)[..., None] * d).sum(2),
             bound_of_e=(q * of_field).sum(2))
         both = np.hypot(width[:, None], width[..., None])
-        _, g, _, bound, _ = terms(places, places, *lengths, both, precision, shift * (2 if precision == "double" else 1))
+        _, g, _, bound, _ = terms(positions, positions, *lengths, both, precision, shift * (2 if precision == "double" else 1))
         product = np.where(np.eye(q.shape[2], dtype=bool), 0, q * charge[:, :, None])
         truth.energies, truth.bounds = ((product * np.where(product > 0, x, 0)).sum(2) / 2 for x in (g, bound))
     return of_sets
@@ -146,8 +146,8 @@ def test_values_and_verdicts(smallbatch, tmp_path, precision, arguments, unit):
     with results_to_change(tmp_path / "r.h5") as file:
         for name in sets:
             bound = true[name].bound_of_v.reshape(-1)
-            v, place = file[f"potential/{name}/V"], int(np.argmax(bound))
-            v[place] = float(v[place] + 3 * bound[place] + np.spacing(v[place]))
+            v, index = file[f"potential/{name}/V"], int(np.argmax(bound))
+            v[index] = float(v[index] + 3 * bound[index] + np.spacing(v[index]))
     judged = smallbatch("verify", "p.h5", "r.h5", "--json", expect=None)
     assert judged.returncode == 1, judged.stderr
     wrong = smallbatch("verify", "p.h5", "r.h5", expect=1)

@@ -95,8 +95,8 @@ def test_cube_by_vtk(results, tmp_path):
     molecule = reader.GetOutput()
     assert molecule.GetNumberOfAtoms() == 3
     # VTK gives the positions of atoms in units of the lattice, so this checks origin and spacing, too.
-    places = np.array([list(molecule.GetAtom(i).GetPosition()) for i in range(3)])
-    np.testing.assert_allclose(ORIGIN[1] + places * SPACING[1], POSITION[2:], atol=1e-5)
+    positions = np.array([list(molecule.GetAtom(i).GetPosition()) for i in range(3)])
+    np.testing.assert_allclose(ORIGIN[1] + positions * SPACING[1], POSITION[2:], atol=1e-5)
 
 
 def test_cube_lengths_are_in_bohr(results, tmp_path):

@@ -55,10 +55,10 @@ def test_the_pages_python_finds_a_changed_byte(example, tmp_path):
         table, rest = (file[f"checksums/{name}"].id.get_offset() for name in ("hash", "rest"))
         assert file["solve/dense/x"].nbytes < 1 << 20
     heap = content.find(b"GCOL") + 30
-    for place, expected in ((x + 7, [("/solve/dense/x", 0)]), (heap, [("the rest", 0)]), (rest + 20, [("the rest", 0)])):
-        content[place] ^= 4
+    for offset, expected in ((x + 7, [("/solve/dense/x", 0)]), (heap, [("the rest", 0)]), (rest + 20, [("the rest", 0)])):
+        content[offset] ^= 4
         (tmp_path / "r.h5").write_bytes(content)
-        content[place] ^= 4
+        content[offset] ^= 4
         assert names["changed_pieces"](tmp_path / "r.h5") == expected
     content[table] ^= 1
     (tmp_path / "r.h5").write_bytes(content)
@@ -227,9 +227,9 @@ def test_every_dataset_opens_in_xarray(example):
     xarray = pytest.importorskip("xarray")
     folder, _ = example
     with h5py.File(folder / "results.h5") as file:
-        for lane in ("solve", "potential", "pair_energy", "correlation"):
-            for name in file[lane]:
-                group = f"{lane}/{name}"
+        for kind in ("solve", "potential", "pair_energy", "correlation"):
+            for name in file[kind]:
+                group = f"{kind}/{name}"
                 with xarray.open_dataset(folder / "results.h5", group=group, engine="h5netcdf") as opened:
                     assert not any(str(axis).startswith("phony") for axis in opened.sizes), group
                     assert set(opened.variables) == {dataset for dataset in file[group] if not is_name_alone(file[group][dataset])}

@@ -60,8 +60,8 @@ def test_damaged_chunks_are_refused_or_read(smallbatch, tmp_path, packing):
     rng = np.random.default_rng(2)
     for trial in range(40):
         damaged = good.copy()
-        places = chunk.byte_offset + rng.integers(0, min(chunk.size, 40), 2)
-        damaged[places] = rng.integers(0, 256, 2)
+        offsets = chunk.byte_offset + rng.integers(0, min(chunk.size, 40), 2)
+        damaged[offsets] = rng.integers(0, 256, 2)
         (tmp_path / "p.h5").write_bytes(damaged.tobytes())
         done = smallbatch("run", "p.h5", "-o", "r.h5", "--overwrite", expect=None)
         assert done.returncode in (0, 1, 3), done.stderr

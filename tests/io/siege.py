@@ -82,31 +82,31 @@ FIXED = {b"FRHP": 142, b"BTHD": 34, b"FAHD": 24, b"EAHD": 68}
 
 
 def checksums(data):
-    """Returns (begin, length, place of the checksum) of all checksummed parts of a good file.
+    """Returns (begin, length, offset of the checksum) of all checksummed parts of a good file.
 
     The checksum of a heap's block lies inside the block. The hash takes the checksum's own bytes as 0."""
     found = []
     if data[8] in (2, 3):
         found.append((0, 44, 44))
-    for place in (m.start() for m in re.finditer(b"|".join(SIGNATURES), data)):
-        kind = data[place : place + 4]
+    for offset in (m.start() for m in re.finditer(b"|".join(SIGNATURES), data)):
+        kind = data[offset : offset + 4]
         lengths = [FIXED[kind]] if kind in FIXED else range(8, 1200)
         if kind == b"OHDR":
-            flags = data[place + 5]
+            flags = data[offset + 5]
             head = 6 + (16 if flags & 0x20 else 0) + (4 if flags & 0x10 else 0)
             width = 1 << (flags & 3)
-            lengths = [head + width + int.from_bytes(data[place + head : place + head + width], "little")]
+            lengths = [head + width + int.from_bytes(data[offset + head : offset + head + width], "little")]
         if kind == b"FHDB":
             for block, at in ((size, at) for size in (512, 1024, 2048) for at in (17, 18)):
-                whole = bytearray(data[place : place + block])
+                whole = bytearray(data[offset : offset + block])
                 whole[at : at + 4] = bytes(4)
-                if data[place + at : place + at + 4] == struct.pack("<I", lookup3(bytes(whole))):
-                    found.append((place, block, place + at))
+                if data[offset + at : offset + at + 4] == struct.pack("<I", lookup3(bytes(whole))):
+                    found.append((offset, block, offset + at))
             continue
         for length in lengths:
-            stored = data[place + length : place + length + 4]
-            if stored != bytes(4) and stored == struct.pack("<I", lookup3(data[place : place + length])):
-                found.append((place, length, place + length))
+            stored = data[offset + length : offset + length + 4]
+            if stored != bytes(4) and stored == struct.pack("<I", lookup3(data[offset : offset + length])):
+                found.append((offset, length, offset + length))
                 break
     return found
 
@@ -255,40 +255,40 @@ def mutant(good, others, sums, rng):
     is_believed = len(sums) > 0 and rng.random() < 0.6
     how = rng.choice(["bits", "bytes", "word", "text", "splice", "cut", "repeat"], p=[0.2, 0.25, 0.25, 0.08, 0.12, 0.05, 0.05])
     for _ in range(int(rng.choice([1, 1, 1, 2, 4]))):
-        place = int(rng.choice(telling) if rng.random() < 0.8 else rng.integers(len(good)))
+        offset = int(rng.choice(telling) if rng.random() < 0.8 else rng.integers(len(good)))
         if is_believed:  # change checksummed metadata rather than numbers
             begin, length, _ = sums[rng.integers(len(sums))]
-            place = min(begin + int(rng.integers(4, length)), len(good) - 1)
-        if place >= len(data):
+            offset = min(begin + int(rng.integers(4, length)), len(good) - 1)
+        if offset >= len(data):
             continue
         width = 1
         if how == "bits":
-            data[place] ^= 1 << int(rng.integers(8))
+            data[offset] ^= 1 << int(rng.integers(8))
         elif how == "bytes":
-            data[place] = int(rng.choice([0, 1, 2, 4, 127, 128, 255, rng.integers(256)]))
+            data[offset] = int(rng.choice([0, 1, 2, 4, 127, 128, 255, rng.integers(256)]))
         elif how == "word":
             width = int(rng.choice([2, 4, 8]))
             value = int(rng.choice([0, 1, 2, 16, 255, 2**15, 2**16 - 1, 2**31 - 1, 2**31, 2**32 - 1, 2**40, 2**62, 2**63 - 1,
-                                    len(good), rng.integers(len(good)), place], p=None))
+                                    len(good), rng.integers(len(good)), offset], p=None))
             value = -1 if rng.random() < 0.1 else value
-            data[place : place + width] = (value % 2 ** (8 * width)).to_bytes(width, "little")
+            data[offset : offset + width] = (value % 2 ** (8 * width)).to_bytes(width, "little")
         elif how == "text":
             text = [b"\x1b]0;x\x07", b"\n", "\u202e".encode(), b"\xff\xfe", b"%s%n", b"/../", b"\x00"][rng.integers(7)]
             width = len(text)
-            data[place : place + width] = text
+            data[offset : offset + width] = text
         elif how == "splice":
             other = others[rng.integers(len(others))]
             width = int(rng.integers(1, 64))
             source = int(rng.integers(max(1, len(other) - width)))
             piece = other[source : source + width]
-            data[place : place + len(piece)] = piece
+            data[offset : offset + len(piece)] = piece
         elif how == "cut":
-            del data[place:]
+            del data[offset:]
             width = 0
         elif how == "repeat":
-            data[place:place] = data[place : place + int(rng.integers(1, 600))]
+            data[offset:offset] = data[offset : offset + int(rng.integers(1, 600))]
         if is_believed and how not in ("cut", "repeat"):
-            data = bytearray(believed(data, (place, place + width), sums))
+            data = bytearray(believed(data, (offset, offset + width), sums))
     return bytes(data), how + (", believed" if is_believed else "")
 
 
