@@ -376,7 +376,8 @@ class File:
         if v.shape[0] != self.batch(one) or {origin.shape, spacing.shape} != {(v.shape[0], 3)} or 0 in v.shape:
             raise self.damaged(one.path, f"V has the shape {v.shape}, origins {origin.shape}, spacings {spacing.shape}")
         found = [self.read(values, index).astype(float) for values in (origin, spacing)]
-        if not (np.isfinite(found).all() and (found[1] > 0).all()):
+        end = found[0] + found[1] * v.shape[:0:-1]
+        if not (np.isfinite(found).all() and np.isfinite(end).all() and (found[1] > 0).all() and (end > found[0]).all()):
             raise Refused(
                 f"{self.title(one, index)} has no map", "its lattice is not finite", "Choose another problem."
             )
