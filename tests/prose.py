@@ -126,14 +126,18 @@ def markdown(text):
     yield from joined(lines)
 
 
+def is_test(path):
+    return path.is_relative_to(ROOT / "tests")
+
+
 def paragraphs(path):
     text = path.read_text(errors="replace")
     if path.suffix in C_LIKE:
-        messages = [] if "tests" in path.parts else c_messages(text)
+        messages = [] if is_test(path) else c_messages(text)
         return list(blocks(c_comments(text))) + [part for line, message in messages
                                                  for part in joined([(line, words) for words in message.split("\n")])]
     if path.suffix in {".py", ".pyi"}:
-        messages = [] if "tests" in path.parts else python_messages(text)
+        messages = [] if is_test(path) else python_messages(text)
         return list(blocks(python_comments(text))) + list(docstrings(text)) + list(messages)
     if path.suffix == ".md":
         return list(markdown(text))

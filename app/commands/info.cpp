@@ -187,6 +187,7 @@ std::string result_info(const InfoOptions& options) {
     SetOutcome outcome;
     outcome.kind = Set::kind;
     outcome.count_statuses(reader, set_path(set), 0, set.batch);
+    if constexpr (std::is_base_of_v<ChargesOfSet, Set>) outcome.keep_labels(set.labels);
     if (outcome.failed_count() > 0) text << "; " << outcome.failed_count() << " failed";
     text << "; ";
     if (v.checked > 0)

@@ -42,7 +42,7 @@ std::int64_t write_opendx(const std::string& path, const LatticeMap& map, bool o
 std::int64_t write_cube(const std::string& path, const LatticeMap& map, std::span<const double> position,
                         std::span<const double> charge, std::span<const std::int8_t> atomic_number, bool overwrite);
 
-/// Contents of a slice picture, for messages. Blue is negative, red positive, white zero, grey not a number. Beyond the
+/// Contents of a slice picture, for messages. Red is negative, blue positive, white zero, grey not a number. Beyond the
 /// limit, and for infinities, the colour is full.
 struct SlicePicture {
   double lowest = 0, highest = 0;  ///< of the slice's finite values

@@ -31,7 +31,7 @@ def over_time(results: Any, set: str | None = None) -> Figure:
         names = ["energy"] if file.dataset(one.node, "energy") is not None else ["V_max", "V_mean", "V_min"]
         axis, label = None, "problem"
         for name, words in (("time", "time"), ("step", "step")):
-            axis = file.dataset(one.node, name)
+            axis = file.column(one, name)
             if axis is not None:
                 unit = shown(file.text(axis, "unit"))
                 label = words + (f" ({typeset(unit)})" if unit else "")
@@ -40,8 +40,8 @@ def over_time(results: Any, set: str | None = None) -> Figure:
         figure = new_figure(6.4, high)
         part = (high - 0.9) / len(names) / high
         for k, (name, colour) in enumerate(zip(names, ("#b3362b", "#303030", "#2a5ca8"))):
-            values = file.dataset(one.node, name)
-            if values is None or values.ndim != 1:
+            values = file.column(one, name)
+            if values is None:
                 raise Refused(f"{shown(one.path)} has no curves", f"it has no {name}", "Choose another set.")
             axes = figure.add_axes(
                 (0.155, 0.55 / high + (len(names) - 1 - k) * part, 0.815, part * (1 if len(names) == 1 else 0.86))

@@ -102,9 +102,9 @@ def _is_failed(kind: str, info: np.ndarray) -> np.ndarray:
 def look_at(file: File, one: Group) -> Look:
     batch, info = file.batch(one), file.dataset(one.node, "info")
     judged = file.h5.get(f"verification/{one.path}")
-    verdicts = None if judged is None else file.dataset(judged, "verdict")
-    errors = None if judged is None else file.dataset(judged, "error_over_bound")
-    repairs = file.dataset(one.node, "repaired") if one.kind == "solve" else None
+    verdicts = None if judged is None else file.column(one, "verdict", of=judged)
+    errors = None if judged is None else file.column(one, "error_over_bound", of=judged)
+    repairs = file.column(one, "repaired") if one.kind == "solve" else None
     statuses: dict[int, Runs] = {}
     disagreeing, failed, others, agreed, repaired = Runs(), 0, 0, 0, 0
     worst: list[tuple[float, int]] = []

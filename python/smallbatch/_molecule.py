@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import NamedTuple
 
 import h5py
@@ -151,7 +152,10 @@ def _first_of_share(results: File, problems: File, one: Group, offset: np.ndarra
     share = results.text(results.h5.get("provenance", results.h5), "share")
     if not share:
         return 0
-    number, count = (int(part) for part in share.split("/"))
+    found = re.fullmatch(r"([1-9][0-9]{0,8})/([1-9][0-9]{0,8})", share)
+    if found is None:
+        raise results.damaged("provenance/share", f"{share!r} is no share")
+    number, count = (int(part) for part in found.groups())
     batch = len(offset) - 1
     charges = np.diff(offset).astype(float)
     points = problems.dataset(one.node, "point_offset")

@@ -157,9 +157,8 @@ class File:
         if version < (1, 7) or provenance is None or self.text(provenance, "kind", "results") != "results":
             return {}
         sums = self.child(self.h5, "checksums")
-        parts = (
-            [self.dataset(sums, name, "S" if name != "piece_offset" else "iu") for name in ("dataset", "piece_offset", "hash")] if sums is not None else [None]
-        )
+        kinds = {"dataset": "S", "piece_offset": "iu", "hash": "S"}
+        parts = [self.dataset(sums, name, kinds[name]) if sums is not None else None for name in kinds]
         if any(part is None for part in parts):
             raise Refused(
                 f"{shown(self.path)} cannot be used", "it has lost its checksums", "Run smallbatch run again."
@@ -245,8 +244,8 @@ class File:
             raise self.damaged(f"{group.name}/{name}", error) from None
 
     def dataset(self, group: h5py.Group, name: str, kinds: str = "biuf") -> h5py.Dataset | None:
-        """Returns a dataset of real numbers whose elements are in this file, or None if there is none. `kinds` are other
-        kinds of elements, as NumPy names them."""
+        """Returns a dataset whose elements are in this file, or None if there is none. `kinds` are the kinds of elements
+        that it may have, as NumPy names them: by default those of real numbers."""
         found = self.child(group, name)
         if found is None:
             return None
@@ -256,6 +255,14 @@ class File:
             raise self.damaged(f"{group.name}/{name}", "its numbers are not in this file")
         if found.dtype.kind not in kinds:
             raise self.damaged(f"{group.name}/{name}", f"its elements have the type {found.dtype}")
+        return found
+
+    def column(self, one: Group, name: str, kinds: str = "biuf", of: Any = None) -> h5py.Dataset | None:
+        """Returns a dataset with one element for each problem of a set, or None if there is none. `of` is the group that
+        has it; None means the set."""
+        found = self.dataset(one.node if of is None else of, name, kinds)
+        if found is not None and found.shape != (self.batch(one),):
+            raise self.damaged(f"{one.path}/{name}", f"its shape {found.shape} is not that of {self.batch(one)} problems")
         return found
 
     def read(self, dataset: h5py.Dataset, place: Any = ()) -> np.ndarray:
@@ -315,12 +322,12 @@ class File:
 
     def label(self, one: Group, index: int) -> str:
         """Returns the name, step or time of a problem, or "" if the file has none of them."""
-        name = self.dataset(one.node, "name", "S")
-        if name is not None and index < name.shape[0]:
+        name = self.column(one, "name", "S")
+        if name is not None:
             return shown(text_of(self.read(name, index).item()))
         for word in ("step", "time"):
-            values = self.dataset(one.node, word)
-            if values is not None and index < values.shape[0]:
+            values = self.column(one, word)
+            if values is not None:
                 return f"{word} {self.read(values, index).item():g} {shown(self.text(values, 'unit'))}".rstrip()
         return ""
 
@@ -336,7 +343,7 @@ class File:
         try:
             index = int(which)
         except ValueError:
-            name = self.dataset(one.node, "name", "S")
+            name = self.column(one, "name", "S")
             for first, names in self.pieces(name) if name is not None else ():
                 for k, found in enumerate(names):
                     if text_of(found) == which:

@@ -57,7 +57,7 @@ def _section(page_: Page, one: Group, look: Look, number: int) -> Html:
     judged = file.h5.get(f"verification/{one.path}")
     done = [(DONE[one.kind], f"{grouped(look.batch - look.failed)} of {grouped(look.batch)} {noun}")]
     answers = {"solve": ("x", "inverse"), "potential": ("V", "E"), "correlation": ("visibility",)}.get(one.kind, ())
-    shapes = {name: file.dataset(one.node, name) for name in answers}
+    shapes = {name: file.dataset(one.node, name, "biufcV") for name in answers}
     done += [
         (name, f"{values.dtype if not values.dtype.names else 'complex64'}, {' × '.join(map(str, values.shape))}")
         for name, values in shapes.items()
@@ -94,7 +94,7 @@ def _section(page_: Page, one: Group, look: Look, number: int) -> Html:
         words = tag(
             "p",
             "The referee is an independent implementation by Eigen. An answer is right if rounding errors explain its "
-            "difference from the referee's answer. Its error is a fraction of the bound of that difference, so at most 1.",
+            "difference from the referee's answer. Its error, as a fraction of the bound of that difference, is then at most 1.",
         )
         parts.append(tag("details", tag("summary", "What is right?"), words, tag("p", criterion, class_="note")))
     if one.kind == "potential":

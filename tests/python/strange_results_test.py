@@ -1,5 +1,5 @@
-"""Result files with a strange attribute or dataset are drawn, or refused in one sentence: never a traceback, and never
-a picture of a default. Attributes and datasets of small result files are changed in several ways."""
+"""Result files with a strange attribute or dataset are drawn, or refused in one sentence, without a traceback. Attributes
+and datasets of small result files are changed in several ways."""
 
 import h5py
 import numpy as np
@@ -15,6 +15,7 @@ ATTRIBUTES = [-1.0, np.nan, "‮<b>", np.zeros((2, 2)), h5py.Empty("f")]
 DATASETS = {
     "removed": None,
     "shorter": lambda values: values[:-1],
+    "a table": lambda values: values[:, None],
     "flat": lambda values: values.reshape(-1),
     "empty": lambda values: values[:0],
     "text": lambda values: np.full(values.shape, b"x"),
@@ -23,15 +24,21 @@ DATASETS = {
     "not finite": lambda values: np.full(values.shape, np.nan),
 }
 FILLS = {
-    "potential": lambda file: add_potential(file, "ion", [[0.1, 0, 0]], [1], shape=(5, 4, 3), field=1, temperature=300.0),
+    "potential": lambda file: add_named(file),
     "solve": lambda file: add_solve(file, batch=4),
     "correlation": lambda file: add_correlation(file, signal=np.ones((3, 40, 4), np.complex64)),
 }
 CALLS = {
-    "potential": [lambda path: plot.slice_map(path, value_range="5 kT/e")],
+    "potential": [lambda path: plot.slice_map(path, value_range="5 kT/e", problems=path.parent / "p.h5"), plot.over_time],
     "solve": [plot.histogram],
     "correlation": [lambda path: plot.correlation(path, part="real"), plot.baselines_over_time],
 }
+
+
+def add_named(file):
+    group = add_potential(file, "ion", [[0.1, 0, 0], [0.2, 0, 0]], [1, 1], offset=[0, 1, 2], shape=(5, 4, 3), field=1,
+                          temperature=300.0)
+    group["name"], group["step"], group["time"] = np.array([b"a", b"b"]), np.array([1, 2]), np.array([0.5, 1.5])
 
 
 def changes(path):
