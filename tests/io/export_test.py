@@ -135,10 +135,10 @@ def test_png_by_pillow(results, tmp_path, axis):
     assert (np.abs(plane) <= limit * 1.00001).mean() >= 0.98
     assert texts["Axis"] == "xyz"[axis] and texts["Index"] == str(index)
     assert "pair" in texts["Title"] and "volt" in texts["Title"]
-    redness = colours[..., 0] - colours[..., 2]
+    blueness = colours[..., 2] - colours[..., 0]
     strong = np.abs(plane) > limit / 5
     assert strong.any()
-    assert (np.sign(redness) == np.sign(plane))[strong].all()
+    assert (np.sign(blueness) == np.sign(plane))[strong].all()
     # A larger |V| is darker.
     order = np.argsort(np.abs(plane), axis=None)
     brightness = (colours @ [2, 5, 1]).ravel()[order]
