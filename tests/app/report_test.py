@@ -258,7 +258,7 @@ def test_any_problem_is_drawn_by_name_or_index(smallbatch, browser, report):
     smallbatch(*report_, "--problem", "water", "--problem", "2", "--range", "7 volt")
     browser.open(report.parent / "some.html", 1280, "light")
     text = browser.evaluate(section("potential/frames") + ".textContent")
-    assert "problem 1 (water)" in text and "problem 2 (<b>salt</b>)" in text and "from −7 V (red)" in text and "to 7 V (blue)" in text
+    assert "problem 1 (water)" in text and "problem 2 (<b>salt</b>)" in text and "from −7 (red) to 7 V (blue)" in text
     assert "no set of r.h5 has a problem 'ice'" in smallbatch(*report_, "--problem", "ice", expect=2).stderr
     assert "no unit of a potential" in smallbatch(*report_, "--range", "7 furlong", expect=2).stderr
 
