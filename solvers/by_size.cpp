@@ -26,9 +26,9 @@ struct Order {
 
   Order(std::span<const std::int32_t> sizes, int n, std::int64_t at_once) : systems(sizes.size()) {
     const auto known = [n](std::int32_t size) { return size >= 0 && size <= n ? size : out_of_range; };
-    const auto index = [](int size) { return static_cast<std::size_t>(size + 1); };
-    std::vector<std::int64_t> counts(static_cast<std::size_t>(n) + 2);  // number of systems of each size
-    std::vector<std::int64_t> next(counts.size());                      // where the next system of each size is listed
+    const auto index = [](int size) { return static_cast<std::size_t>(size) + 1; };  // 0 for out_of_range
+    std::vector<std::int64_t> counts(static_cast<std::size_t>(n) + 2);               // number of systems of each size
+    std::vector<std::int64_t> next(counts.size());  // where the next system of each size is listed
     for (const std::int32_t size : sizes) ++counts[index(known(size))];
     std::int64_t before = 0;
     for (int size = out_of_range; size <= n; ++size) {
