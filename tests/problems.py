@@ -41,6 +41,13 @@ def results_to_change(path):
         yield file
 
 
+def replace_dataset(group, name, values):
+    """Gives a dataset other elements, of any type and shape. Its attributes stay."""
+    attributes = dict(group[name].attrs)
+    del group[name]
+    group.create_dataset(name, data=values).attrs.update(attributes)
+
+
 def open_problem_file(path):
     file = h5py.File(path, "w", libver=("v110", "v110"))
     file.attrs["smallbatch_format"] = np.array([1, 0], np.int32)

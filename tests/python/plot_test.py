@@ -25,6 +25,7 @@ from tests.problems import (
     add_potential,
     add_solve,
     open_problem_file,
+    replace_dataset,
     results_to_change,
 )
 
@@ -536,7 +537,4 @@ def test_strange_types_are_refused_not_guessed(one_charge, change):
 
 
 def replace(group, name, dtype):
-    """Gives a dataset elements of another type. Its attributes stay."""
-    values, attributes = group[name][()], dict(group[name].attrs)
-    del group[name]
-    group.create_dataset(name, data=values.astype(dtype)).attrs.update(attributes)
+    replace_dataset(group, name, group[name][()].astype(dtype))
