@@ -101,7 +101,7 @@ def _is_failed(kind: str, info: np.ndarray) -> np.ndarray:
 
 def look_at(file: File, one: Group) -> Look:
     batch, info = file.batch(one), file.dataset(one.node, "info")
-    judged = file.h5.get(f"verification/{one.path}")
+    judged = file.verification(one)
     verdicts = None if judged is None else file.column(one, "verdict", of=judged)
     errors = None if judged is None else file.column(one, "error_over_bound", of=judged)
     repairs = file.column(one, "repaired") if one.kind == "solve" else None
@@ -241,7 +241,7 @@ _COLUMNS = {
 
 def rows_of(file: File, one: Group, indices: Sequence[int]) -> Html:
     """Returns a table with one row of numbers for each problem in `indices`."""
-    judged = file.h5.get(f"verification/{one.path}")
+    judged = file.verification(one)
     sources: list[tuple[str, Any]] = [("status", file.dataset(one.node, "info"))]
     for name in _COLUMNS[one.kind]:
         values = file.dataset(one.node, name)

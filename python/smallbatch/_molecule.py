@@ -149,7 +149,7 @@ class Molecule(NamedTuple):
 
 def _first_of_share(results: File, problems: File, one: Group, offset: np.ndarray) -> int:
     """Returns the index of a share's first problem in the problem file, by the rule of io/format/share.cpp."""
-    share = results.text(results.h5.get("provenance", results.h5), "share")
+    share = results.text(results.provenance, "share")
     if not share:
         return 0
     found = re.fullmatch(r"([1-9][0-9]{0,8})/([1-9][0-9]{0,8})", share)
@@ -202,7 +202,7 @@ def molecule(results: File, path: str | os.PathLike[str], one: Group, index: int
 
 
 def _check_identity(results: File, problems: File) -> None:
-    provenance = results.h5.get("provenance", results.h5)
+    provenance = results.provenance
     stated = results.text(provenance, "input_hash")
     found, piece, pieces = xxhash.xxh3_128(), 1 << 20, 64
     size = os.path.getsize(problems.path)

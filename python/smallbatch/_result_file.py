@@ -5,7 +5,6 @@ Names and texts of a file may come from anybody. :func:`shown` makes each of the
 
 from __future__ import annotations
 
-import contextlib
 import os
 import unicodedata
 from typing import Any, Callable, Iterator, NamedTuple
@@ -89,24 +88,6 @@ def _worth(of: Callable[[str], float], name: str, quantity: str, units: str) -> 
         ) from None
 
 
-def refuse_existing(path: str, overwrite: bool) -> None:
-    if os.path.exists(path) and not overwrite:
-        raise Refused(f"{shown(path)} exists", "it would be replaced", "Choose another name, or say --overwrite.", 7)
-
-
-@contextlib.contextmanager
-def unfinished(path: str) -> Iterator[str]:
-    """Yields the name to write a file under. The file gets its own name if the `with` block ends without an error."""
-    part = f"{path}.smallbatch-part"
-    try:
-        yield part
-        os.replace(part, path)
-    except OSError as error:
-        if os.path.exists(part):
-            os.unlink(part)
-        raise Refused(f"{shown(path)} cannot be written", shown(error), "Choose another place.", 7) from None
-
-
 class Group(NamedTuple):
     """A set of a file."""
 
@@ -153,8 +134,8 @@ class File:
 
     def _checksums(self, version: tuple[int, ...]) -> dict[str, np.ndarray]:
         """Returns the checksums of each dataset, one for each MiB. _compare() empties a checksum after a comparison."""
-        provenance = self.child(self.h5, "provenance")
-        if version < (1, 7) or provenance is None or self.text(provenance, "kind", "results") != "results":
+        provenance = self.provenance
+        if version < (1, 7) or provenance is self.h5 or self.text(provenance, "kind", "results") != "results":
             return {}
         sums = self.child(self.h5, "checksums")
         kinds = {"dataset": "S", "piece_offset": "iu", "hash": "S"}
@@ -242,6 +223,19 @@ class File:
             if isinstance(error, Refused):
                 raise
             raise self.damaged(f"{group.name}/{name}", error) from None
+
+    @property
+    def provenance(self) -> h5py.Group:
+        """The group with attributes about the run; the root, which has no such attributes, if the group is missing."""
+        found = self.child(self.h5, "provenance")
+        return self.h5 if found is None else found
+
+    def verification(self, one: Group) -> h5py.Group | None:
+        """Returns the group of the referee's verdicts on a set, or None if there is none."""
+        found = self.h5
+        for name in ("verification", one.kind, one.name):
+            found = self.child(found, name) if isinstance(found, h5py.Group) else None
+        return found
 
     def dataset(self, group: h5py.Group, name: str, kinds: str = "biuf") -> h5py.Dataset | None:
         """Returns a dataset whose elements are in this file, or None if there is none. `kinds` are the kinds of elements

@@ -1,4 +1,4 @@
-"""The look of all pictures: fonts, colours, units and colour bars. Also writes pictures to files."""
+"""The look of all pictures: fonts, colours, units and colour bars. Also writes pictures and pages to files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
-from ._result_file import File, Refused, refuse_existing, shown, unfinished, unit_factor
+from ._result_file import File, Refused, shown, unit_factor
 
 STYLE = {
     "font.size": 9,
@@ -108,6 +108,24 @@ def colour_bar(figure: Figure, axes: Any, mappable: Any, label: str, extend: str
     bar.set_label(label)
     place.set_gid("colours")
     return bar
+
+
+def refuse_existing(path: str, overwrite: bool) -> None:
+    if os.path.exists(path) and not overwrite:
+        raise Refused(f"{shown(path)} exists", "it would be replaced", "Choose another name, or say --overwrite.", 7)
+
+
+@contextlib.contextmanager
+def unfinished(path: str) -> Iterator[str]:
+    """Yields the name to write a file under. The file gets its own name if the `with` block ends without an error."""
+    part = f"{path}.smallbatch-part"
+    try:
+        yield part
+        os.replace(part, path)
+    except OSError as error:
+        if os.path.exists(part):
+            os.unlink(part)
+        raise Refused(f"{shown(path)} cannot be written", shown(error), "Choose another place.", 7) from None
 
 
 def save(figure: Figure, path: Any, overwrite: bool = False) -> None:

@@ -37,7 +37,7 @@ def surface_map(
     """
     with opened(results) as file, matplotlib.rc_context(STYLE):
         if problems is None:
-            problems = file.text(file.h5.get("provenance", file.h5), "problems")
+            problems = file.text(file.provenance, "problems")
             if not os.path.isfile(problems):
                 raise Refused(
                     "no surface can be drawn",

@@ -29,8 +29,8 @@ try:
 
     from ._curves import histogram, over_time
     from ._maps import slice_map
-    from ._result_file import File, Refused, refuse_existing, shown
-    from ._style import save
+    from ._result_file import File, Refused, shown
+    from ._style import refuse_existing, save
     from ._surfaces import surface_map
     from ._visibilities import PARTS, baselines_over_time, correlation
 except ImportError as error:

@@ -22,8 +22,8 @@ try:
     from ._html import Html, facts, join, page, tag
     from ._look import DONE, MOST_ROWS, NOUNS, Look, grouped, look_at, number_text, rows_of, statuses, words_of
     from ._page_pictures import Page, figure_html, histograms, maps, visibilities
-    from ._result_file import File, Group, Refused, refuse_existing, shown, text_of, unfinished
-    from ._style import range_of
+    from ._result_file import File, Group, Refused, shown, text_of
+    from ._style import range_of, refuse_existing, unfinished
 except ImportError as error:
     missing = f"no page can be made ({error}). In a clone of smallbatch, pip install '.[report]' installs what it needs."
     if __name__ != "__main__":
@@ -54,7 +54,7 @@ def _section(page_: Page, one: Group, look: Look, number: int) -> Html:
             class_="head",
         )
     ]
-    judged = file.h5.get(f"verification/{one.path}")
+    judged = file.verification(one)
     done = [(DONE[one.kind], f"{grouped(look.batch - look.failed)} of {grouped(look.batch)} {noun}")]
     answers = {"solve": ("x", "inverse"), "potential": ("V", "E"), "correlation": ("visibility",)}.get(one.kind, ())
     shapes = {name: file.dataset(one.node, name, "biufcV") for name in answers}
@@ -158,7 +158,7 @@ def _badges(failed: int, disagreed: int, checked: int, repaired: int, batch: int
 def _time(file: File) -> Html:
     """Returns bars of times. In the first bar, set-up, start and blocks add up to the whole run. In each further bar,
     the work and the waiting of one stage add up to the time of the blocks."""
-    note = file.h5.get("provenance", file.h5)
+    note = file.provenance
     seconds = {
         name: file.number(note, f"{name}_seconds", 0)
         for name in ("set_up", "start", "read", "compute", "kernel", "verify", "write", "total")
@@ -213,9 +213,9 @@ def _time(file: File) -> Html:
 
 
 def _origin(file: File) -> Html:
-    note = file.h5.get("provenance", file.h5)
+    note = file.provenance
     pairs = []
-    for name in sorted(note.attrs) if "provenance" in file.h5 else []:
+    for name in sorted(note.attrs) if note is not file.h5 else []:
         value = file.attribute(note, name)
         if value is None:
             continue
@@ -276,7 +276,7 @@ def write_report(
                 f"{shown(file.path)} holds no results", "it has no sets", "Give the results of smallbatch run."
             )
         name = os.path.basename(file.path)
-        note = file.h5.get("provenance", file.h5)
+        note = file.provenance
         known = [
             (
                 "holds",

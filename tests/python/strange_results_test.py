@@ -5,7 +5,7 @@ import h5py
 import numpy as np
 import pytest
 
-from tests.problems import add_correlation, add_potential, add_solve, open_problem_file, results_to_change
+from tests.problems import add_correlation, add_potential, add_solve, open_problem_file, replace_dataset, results_to_change
 
 pytest.importorskip("matplotlib")
 plot = pytest.importorskip("smallbatch.plot", reason="this Python has no Matplotlib, h5py or xxhash")
@@ -23,8 +23,14 @@ DATASETS = {
     "large": lambda values: np.full(values.shape, 2**62),
     "not finite": lambda values: np.full(values.shape, np.nan),
 }
+def add_named(file):
+    group = add_potential(file, "ion", [[0.1, 0, 0], [0.2, 0, 0]], [1, 1], offset=[0, 1, 2], shape=(5, 4, 3), field=1,
+                          temperature=300.0)
+    group["name"], group["step"], group["time"] = np.array([b"a", b"b"]), np.array([1, 2]), np.array([0.5, 1.5])
+
+
 FILLS = {
-    "potential": lambda file: add_named(file),
+    "potential": add_named,
     "solve": lambda file: add_solve(file, batch=4),
     "correlation": lambda file: add_correlation(file, signal=np.ones((3, 40, 4), np.complex64)),
 }
@@ -33,12 +39,6 @@ CALLS = {
     "solve": [plot.histogram],
     "correlation": [lambda path: plot.correlation(path, part="real"), plot.baselines_over_time],
 }
-
-
-def add_named(file):
-    group = add_potential(file, "ion", [[0.1, 0, 0], [0.2, 0, 0]], [1, 1], offset=[0, 1, 2], shape=(5, 4, 3), field=1,
-                          temperature=300.0)
-    group["name"], group["step"], group["time"] = np.array([b"a", b"b"]), np.array([1, 2]), np.array([0.5, 1.5])
 
 
 def changes(path):
@@ -57,10 +57,10 @@ def changes(path):
 
 
 def replace(file, name, change):
-    values = file[name][()]
-    del file[name]
-    if change is not None:
-        file[name] = change(np.atleast_1d(values))
+    if change is None:
+        del file[name]
+    else:
+        replace_dataset(file, name, change(np.atleast_1d(file[name][()])))
 
 
 @pytest.mark.parametrize("kind", FILLS)
@@ -93,4 +93,15 @@ def test_a_strange_status_is_refused_by_the_page(smallbatch, tmp_path):
     smallbatch("run", "p.h5", "-o", "r.h5")
     with results_to_change(tmp_path / "r.h5") as file:
         replace(file, "solve/systems/info", DATASETS["large"])
+    assert report.main([str(tmp_path / "r.h5"), "-o", str(tmp_path / "o.html")]) == 3
+
+
+def test_linked_verdicts_are_refused_by_the_page(smallbatch, tmp_path):
+    with open_problem_file(tmp_path / "p.h5") as file:
+        FILLS["solve"](file)
+    smallbatch("run", "p.h5", "-o", "r.h5")
+    with results_to_change(tmp_path / "r.h5") as file, h5py.File(tmp_path / "other.h5", "w") as other:
+        file.copy("verification/solve/systems", other, "verdicts")
+        del file["verification/solve/systems"]
+        file["verification/solve/systems"] = h5py.ExternalLink("other.h5", "/verdicts")
     assert report.main([str(tmp_path / "r.h5"), "-o", str(tmp_path / "o.html")]) == 3
