@@ -4,10 +4,12 @@
 #include <array>
 #include <cmath>
 #include <numbers>
+#include <vector>
 
 #include "core/error.hpp"
-#include "core/grid_stride.hpp"
+#include "core/parallel.hpp"
 #include "solvers/spd_solver_backends.hpp"
+#include "solvers/square.hpp"
 
 namespace smallbatch {
 
@@ -39,11 +41,10 @@ class Random {
 };
 
 using Row = std::array<double, max_system_size>;
-using Square = std::array<Row, max_system_size>;
 
 /// Computes A = Q diag(eigenvalues) Q^T. Reflections of growing size are applied from both sides, as in LAPACK's
 /// DLAGSY.
-void random_orthogonal_similarity(Random& random, int n, const Row& eigenvalues, Square& a) {
+void random_orthogonal_similarity(Random& random, int n, const Row& eigenvalues, const Square& a) {
   for (int i = 0; i < n; ++i)
     for (int j = 0; j < n; ++j) a[i][j] = i == j ? eigenvalues[i] : 0;
   for (int top = n - 2; top >= 0; --top) {
@@ -87,7 +88,7 @@ double eigenvalue(SpdFamily mode, int i, int n, double condition, Random& random
   }
 }
 
-void random_spectrum(SpdFamily mode, int n, double condition, Random& random, Square& a) {
+void random_spectrum(SpdFamily mode, int n, double condition, Random& random, const Square& a) {
   Row eigenvalues{};
   for (int i = 0; i < n; ++i) eigenvalues[i] = eigenvalue(mode, i, n, condition, random);
   random_orthogonal_similarity(random, n, eigenvalues, a);
@@ -110,8 +111,10 @@ double formula(SpdFamily family, int i, int j, double condition) {
   }
 }
 
-/// Fills one matrix. `extreme` is the factor of near_overflow and the divisor of near_underflow.
-void fill_matrix(SpdFamily family, int n, double condition, double extreme, Random& random, Square& a) {
+/// Fills one matrix; `spare` is memory for another. `extreme` is the factor of near_overflow and the divisor of
+/// near_underflow.
+void fill_matrix(SpdFamily family, int n, double condition, double extreme, Random& random, const Square& a,
+                 const Square& spare) {
   switch (family) {
     case SpdFamily::random:
     case SpdFamily::random_one_small:
@@ -120,18 +123,16 @@ void fill_matrix(SpdFamily family, int n, double condition, double extreme, Rand
     case SpdFamily::random_log_uniform:
       random_spectrum(family, n, condition, random, a);
       break;
-    case SpdFamily::gram: {
-      Square g;
+    case SpdFamily::gram:
       for (int i = 0; i < n; ++i)
-        for (int j = 0; j < n; ++j) g[i][j] = random.symmetric();
+        for (int j = 0; j < n; ++j) spare[i][j] = random.symmetric();
       for (int i = 0; i < n; ++i)
         for (int j = 0; j <= i; ++j) {
           double sum = 0;
-          for (int k = 0; k < n; ++k) sum += g[i][k] * g[j][k];
+          for (int k = 0; k < n; ++k) sum += spare[i][k] * spare[j][k];
           a[i][j] = sum / n + (i == j ? 1 : 0);
         }
       break;
-    }
     case SpdFamily::gaussian_kernel: {
       constexpr double length = 0.2;
       Row p{};
@@ -170,11 +171,13 @@ void fill_matrix(SpdFamily family, int n, double condition, double extreme, Rand
   }
 }
 
-/// Generates a system of n rows. It is stored as the leading rows and columns of one system of `shape`.
+/// Generates a system of n rows. It is stored as the leading rows and columns of one system of `shape`. `memory` holds
+/// two matrices.
 template <class T>
-void generate_one(SpdFamily family, const SpdShape& shape, int n, double condition, Random random, T* a, T* b) {
-  Square matrix;
-  fill_matrix(family, n, condition, sizeof(T) == 4 ? 0x1p105 : 0x1p972, random, matrix);
+void generate_one(SpdFamily family, const SpdShape& shape, int n, double condition, Random random, T* a, T* b,
+                  std::vector<double>& memory) {
+  const Square matrix(memory.data(), n), spare(memory.data() + square_size(n), n);
+  fill_matrix(family, n, condition, sizeof(T) == 4 ? 0x1p105 : 0x1p972, random, matrix, spare);
   for (int i = 0; i < n; ++i)
     for (int j = 0; j <= i; ++j) {
       const T value = static_cast<T>(matrix[i][j]);
@@ -244,15 +247,20 @@ void generate_spd(SpdFamily family, const SpdShape& shape, double condition, std
     throw Error(ErrorKind::usage, "no matrix has the condition number " + std::to_string(condition),
                 "condition numbers are at least 1",
                 "Give a number from 1 to about 1e7 for float32 or 1e15 for float64.");
-  constexpr std::int64_t grain = 256;
-  for_each_index_on_threads(count, grain, 0, [&](std::int64_t k) {
-    T *const matrix = a + k * shape.matrix_size(), *const right = shape.nrhs == 0 ? nullptr : b + k * shape.rhs_size();
-    if (sizes != nullptr) {
-      std::fill_n(matrix, shape.matrix_size(), T{});
-      std::fill_n(right, shape.rhs_size(), T{});
+  // Few enough matrices for many threads, and enough of them for a millisecond.
+  const auto grain = std::clamp<std::int64_t>((1 << 20) / static_cast<std::int64_t>(square_size(shape.n)), 1, 256);
+  parallel_for(count, grain, 0, [&](std::int64_t begin, std::int64_t end) {
+    std::vector<double> memory(2 * square_size(shape.n));
+    for (std::int64_t k = begin; k < end; ++k) {
+      T* const matrix = a + k * shape.matrix_size();
+      T* const right = shape.nrhs == 0 ? nullptr : b + k * shape.rhs_size();
+      if (sizes != nullptr) {
+        std::fill_n(matrix, shape.matrix_size(), T{});
+        std::fill_n(right, shape.rhs_size(), T{});
+      }
+      generate_one(family, shape, sizes == nullptr ? shape.n : sizes[k], condition,
+                   Random(seed, static_cast<std::uint64_t>(first + k)), matrix, right, memory);
     }
-    generate_one(family, shape, sizes == nullptr ? shape.n : sizes[k], condition,
-                 Random(seed, static_cast<std::uint64_t>(first + k)), matrix, right);
   });
 }
 

@@ -17,7 +17,6 @@ namespace smallbatch {
 namespace {
 
 using Row = std::array<double, max_system_size>;
-using Square = std::array<Row, max_system_size>;
 using Exponents = std::array<int, max_system_size>;
 
 /// Factors S (A + diag(e)) S = L D L^T up to the order of the rows. S = diag(2^half) brings the diagonal of S A S into
@@ -26,7 +25,8 @@ using Exponents = std::array<int, max_system_size>;
 class NearbyFactors {
  public:
   template <class T>
-  NearbyFactors(const SpdShape& shape, const T* a, double floor) : n_(shape.n) {
+  NearbyFactors(const SpdShape& shape, const T* a, double floor, PivotRepairMemory& memory)
+      : n_(shape.n), l_(memory.factor()) {
     const bool packed = shape.storage == Storage::packed_lower;
     const auto element = [&](int i, int j) -> double { return a[packed ? i * (i + 1) / 2 + j : i * n_ + j]; };
     for (int i = 0; i < n_; ++i) {
@@ -36,7 +36,7 @@ class NearbyFactors {
       }
       half_[i] = -(std::ilogb(element(i, i)) >> 1);
     }
-    Square s{};
+    const Square s = memory.remainder();
     for (int i = 0; i < n_; ++i)
       for (int j = 0; j <= i; ++j) s[i][j] = s[j][i] = std::ldexp(element(i, j), half_[i] + half_[j]);
     double largest = 0;
@@ -90,8 +90,8 @@ class NearbyFactors {
   }
 
   /// Computes the inverse of S (A + diag(e)) S as Y D^-1 Y^T with L^T Y = I.
-  void invert(Square& inverse) const {
-    inverse = {};
+  void invert(const Square& inverse) const {
+    inverse.fill(0);
     for (int c = 0; c < n_; ++c) {
       Row y{};
       y[order_[c]] = 1;
@@ -125,7 +125,7 @@ class NearbyFactors {
   }
 
   /// Factors s. `rounding` is the possible error of the elements of A, without the scaling by S.
-  void factor(Square& s, double floor, double rounding) {
+  void factor(const Square& s, double floor, double rounding) {
     Row diagonal{};
     for (int i = 0; i < n_; ++i) diagonal[i] = s[i][i];
     std::array<bool, max_system_size> done{};
@@ -242,17 +242,18 @@ void store_failure(const SpdShape& shape, std::int32_t info, const SpdSolution<T
 }  // namespace
 
 template <class T>
-void repair_pivots(const SpdShape& shape, const T* a, const T* b, double pivot_floor, const SpdSolution<T>& results) {
+void repair_pivots(const SpdShape& shape, const T* a, const T* b, double pivot_floor, const SpdSolution<T>& results,
+                   PivotRepairMemory& memory) {
   const std::int32_t info = *results.info;
   if (is_input_refused(info)) return;
-  const NearbyFactors factors(shape, a, spd_used_floor<T>(pivot_floor, shape.n));
+  const NearbyFactors factors(shape, a, spd_used_floor<T>(pivot_floor, shape.n), memory);
   if (factors.failed() != 0) {
     if (info == 0) store_failure(shape, factors.failed(), results);
     return;
   }
   if (factors.repaired() == 0 && info <= 0) return;
 
-  Square inverse;
+  const Square inverse = memory.inverse();
   if (shape.wants_inverse() || results.rcond != nullptr) factors.invert(inverse);
   std::int32_t status = 0;
   if (shape.wants_inverse())
@@ -270,7 +271,9 @@ void repair_pivots(const SpdShape& shape, const T* a, const T* b, double pivot_f
   put(results.perturbation, factors.perturbation());
 }
 
-template void repair_pivots(const SpdShape&, const float*, const float*, double, const SpdSolution<float>&);
-template void repair_pivots(const SpdShape&, const double*, const double*, double, const SpdSolution<double>&);
+template void repair_pivots(const SpdShape&, const float*, const float*, double, const SpdSolution<float>&,
+                            PivotRepairMemory&);
+template void repair_pivots(const SpdShape&, const double*, const double*, double, const SpdSolution<double>&,
+                            PivotRepairMemory&);
 
 }  // namespace smallbatch

@@ -73,9 +73,11 @@ class CpuSpdSolver final : public SpdSolver {
       if (pivot_floor_ > 0 && task.solution.x == task.b && shape.nrhs > 0)
         kept.assign(task.b, task.b + (task.count - 1) * task.b_step + shape.rhs_size());
       kernel.solve(task);
-      for (std::int64_t k = 0; k < task.count && pivot_floor_ > 0; ++k)
+      if (!(pivot_floor_ > 0)) return;
+      PivotRepairMemory memory(shape.n);
+      for (std::int64_t k = 0; k < task.count; ++k)
         repair_pivots(shape, task.a + k * task.a_step, (kept.empty() ? task.b : kept.data()) + k * task.b_step,
-                      pivot_floor_, beginning_at(k, task.solution));
+                      pivot_floor_, beginning_at(k, task.solution), memory);
     });
   }
 
