@@ -149,14 +149,30 @@ struct Judge {
   /// possible without fused multiply-adds either, because WideSum then splits A and x into halves. Both must then be
   /// near 1.
   [[nodiscard]] bool x_has_both_factors() const { return has_factors && L::fuses && !scaling.scaled; }
+  /// Memory for residuals: `Count` elements of type V a row, after `before` numbers a row for others. It is on the
+  /// stack if the compiler knows n, and otherwise in the workspace, because the stack of a caller's thread may be
+  /// small.
+  template <class V, int Count, int before = 0>
+  struct Rows {
+    static_assert(before + Count * sizeof(V) / sizeof(Wide) <= Work::wide_per_row);
+    V own[Work::is_known ? Count * padded(Work::most_rows) : 1];
+    __attribute__((always_inline)) V* begin(const Work& work) {
+      if constexpr (Work::is_known)
+        return own;
+      else
+        return (V*)(work.of_residuals + before * padded(work.n));
+    }
+  };
   /// Adds column c of the residual in `Count` parts, for A = A^T: every element of the triangle is read once.
   template <int Count>
   __attribute__((always_inline)) void add_column(int c, int part, const WideNorm* a, const Wide* x_factors,
                                                  Norms* worst) const {
     using Sum = typename A::Sum;
     const int n = work.n;
-    Wide x[padded_max * Count], norm_x[Count]{}, norm_r[Count]{};
-    Sum sums[padded_max * Count];
+    Rows<Wide, Count> rows_of_x;
+    Rows<Sum, Count, Count> rows_of_sums;
+    Wide *const x = rows_of_x.begin(work), norm_x[Count]{}, norm_r[Count]{};
+    Sum* const sums = rows_of_sums.begin(work);
     for (int i = 0; i < n; ++i)
 #pragma GCC unroll 2
       for (int p = 0; p < Count; ++p) {
@@ -199,7 +215,8 @@ struct Judge {
   __attribute__((always_inline)) void add_columns(int first, int part, const WideNorm& a, const Wide* x_factors,
                                                   Norms& worst) const {
     const int n = work.n, columns = work.columns;
-    Wide x[padded_max * Columns];
+    Rows<Wide, Columns> rows;
+    Wide* const x = rows.begin(work);
     Norms of[Columns];
     for (int i = 0; i < n; ++i)
 #pragma GCC unroll 4
@@ -253,13 +270,13 @@ struct Judge {
   /// Returns the backward errors of one right-hand side in double precision, with A read from the caller's memory.
   Wide backward_error_by_system() const {
     using Memory = Transposition<double, W>;
-    constexpr int vectors = padded_max / W;
-    const int n = work.n;
+    const int n = work.n, vectors = n / W;
     const Wide a_factor = scaling.matrix_factor, x_factor = solution_factor(0, 1);
-    double x_of[W][padded_max];
-    Wide residual_of[W][vectors], norm_of[W], norm_x{}, norm_r{};
+    double* const x_of = (double*)work.of_residuals;  // n numbers of each lane
+    Wide* const residual_of = work.of_residuals + n;  // the same as vectors
+    Wide norm_of[W], norm_x{}, norm_r{};
     Wide x[W], right[W], turned[W];
-    for (int k = 0; k < n / W; ++k) {
+    for (int k = 0; k < vectors; ++k) {
 #pragma GCC unroll 8
       for (int t = 0; t < W; ++t) {
         x[t] = work.x[k * W + t] * x_factor;
@@ -268,20 +285,20 @@ struct Judge {
         right[t] = with_factors(work.b[k * W + t], a_factor, x_factor);
       }
       Memory::load_chunk((const double*)x, W, turned);
-      for (int lane = 0; lane < W; ++lane) __builtin_memcpy(x_of[lane] + k * W, &turned[lane], sizeof(Wide));
+      for (int lane = 0; lane < W; ++lane) __builtin_memcpy(x_of + lane * n + k * W, &turned[lane], sizeof(Wide));
       Memory::load_chunk((const double*)right, W, turned);
-      for (int lane = 0; lane < W; ++lane) residual_of[lane][k] = turned[lane];
+      for (int lane = 0; lane < W; ++lane) residual_of[lane * vectors + k] = turned[lane];
     }
     for (int lane = 0; lane < W; ++lane) {
-      const SystemResidual<W> system{n, input.first_a + lane * input.a_step, x_of[lane], a_factor[lane]};
+      const SystemResidual<W> system{n, input.first_a + lane * input.a_step, x_of + lane * n, a_factor[lane]};
       if (scaling.scaled)
-        system.template subtract_product<true>(residual_of[lane]);
+        system.template subtract_product<true>(residual_of + lane * vectors);
       else
-        system.template subtract_product<false>(residual_of[lane]);
+        system.template subtract_product<false>(residual_of + lane * vectors);
       if (scaling.scaled) norm_of[lane] = system.largest_sums();
     }
-    for (int k = 0; k < n / W; ++k) {
-      Memory::load_chunk((const double*)&residual_of[0][k], vectors * W, turned);
+    for (int k = 0; k < vectors; ++k) {
+      Memory::load_chunk((const double*)(residual_of + k), n, turned);
 #pragma GCC unroll 8
       for (int t = 0; t < W; ++t) norm_r += absolute(turned[t]);
     }

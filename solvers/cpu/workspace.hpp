@@ -35,6 +35,7 @@ class Carver {
 /// The shape of a task's systems.
 struct AnyShape {
   static constexpr bool is_known = false;
+  static constexpr int most_rows = max_system_size;
   const SpdMethod method;
   const int n, columns;  // columns of x: nrhs, n for the inverse, 0 for the determinant
   const bool wants_inverse;
@@ -57,6 +58,7 @@ struct AnyShape {
 template <int Rows>
 struct DenseShape {
   static constexpr bool is_known = true;
+  static constexpr int most_rows = Rows;
   static constexpr SpdMethod method = SpdMethod::ldlt;
   static constexpr std::integral_constant<int, Rows> n{};
   static constexpr int columns = 1;
@@ -96,6 +98,7 @@ struct Workspace : Shape {
   using Vector = typename Lanes<T, W>::Vector;
   using Mask = typename Lanes<T, W>::Mask;
   using Wide = typename Lanes<T, W>::Wide;
+  static constexpr int wide_per_row = 4;
 
   const LdltTask<T>& task;
   using Shape::n, Shape::columns, Shape::wants_inverse, Shape::matrix_size, Shape::rhs_size;
@@ -105,6 +108,7 @@ struct Workspace : Shape {
   Vector *a, *l;        ///< a: panels of A; l: panels of its factors, in place of A unless A is kept
   Vector *b, *x;        ///< b: n * nrhs numbers; x: padded(n) * columns numbers
   Vector *z, *inverse;  ///< z: padded(n)^2, for the inverse and rcond; inverse: n * n, for rcond alone
+  Wide* of_residuals;   ///< wide_per_row numbers a row, for residuals (Judge); null if Shape::is_known
   Wide* wide_a;         ///< panels: half of the lanes of A in double precision, or null (widens_matrix)
   Vector* packed;       ///< n (n + 1) / 2 numbers: the factors by rows
   Mask* rhs_shift;      ///< nrhs numbers: the exponents t that scaled the right-hand sides
@@ -125,6 +129,8 @@ struct Workspace : Shape {
     rhs_shift = carver.take<Mask>(task.nrhs);
     z = carver.take<Vector>(inverts ? square : 0);
     inverse = carver.take<Vector>(inverts && !wants_inverse ? n * n : 0);
+    const bool judges = the_task.solution.backward_error != nullptr && !Shape::is_known;
+    of_residuals = judges ? carver.take<Wide>(wide_per_row * padded(n)) : nullptr;
     wide_a = widens_matrix<T, W>(task) ? carver.take<Wide>(panels_size) : nullptr;
     packed = carver.take<Vector>(task.factors != nullptr ? n * (n + 1) / 2 : 0);
     const bool all_full = task.count % W == 0;
