@@ -51,10 +51,19 @@ class SystemsInLanes {
         padded_((n_ + tile_rows - 1) / tile_rows * tile_rows),
         stride_(padded_ + 1),
         columns_(solved.shape.wants_inverse() ? n_ : solved.shape.nrhs) {
-    const std::size_t elements = static_cast<std::size_t>(padded_) * stride_;
-    memory.resize(2 * elements);
-    matrix_ = memory.data();
-    factor_ = matrix_ + elements;
+    // All arrays are on the heap, because the stack of a thread may be small.
+    const auto rows = static_cast<std::size_t>(padded_);
+    const std::size_t elements = rows * stride_, columns = rows * std::min(most_together, columns_),
+                      tile = rows * tile_columns;
+    memory.resize(2 * elements + 2 * columns + 5 * tile + 4 * rows);
+    Lanes* next = memory.data();
+    const auto take = [&next](std::size_t size) { return std::exchange(next, next + size); };
+    matrix_ = take(elements);
+    factor_ = take(elements);
+    x_ = take(columns);
+    rhs_ = take(columns);
+    for (Lanes** array : {&leading_x_, &rest_x_, &residual_, &solved_, &difference_}) *array = take(tile);
+    for (Lanes** array : {&roots_, &pivots_, &weights_, &sums_}) *array = take(rows);
   }
 
   void judge(LaneJudgement* judgements) {
@@ -76,22 +85,21 @@ class SystemsInLanes {
   }
 
  private:
-  using Column = std::array<Lanes, max_system_size>;
   /// The size of a tile that registers hold. AVX-512 has 32 registers, other instruction sets have 16.
   static constexpr int tile_rows = 4, tile_columns = lanes == 8 ? 4 : 2;
   template <int C, int R = tile_rows>
   using Tile = std::array<std::array<Lanes, C>, R>;
   static constexpr int most_together = 8;
-  using Columns = std::array<Lanes, most_together * max_system_size>;
 
   static constexpr double u = static_cast<double>(std::numeric_limits<T>::epsilon()) / 2;
   static constexpr double infinity = std::numeric_limits<double>::infinity();
   /// The range of exponents of A and x in which no product leaves the range of double.
   static constexpr int largest_exponent_of_matrix = 1000;
   static constexpr double largest_x = 0x1p500, smallest_x = 0x1p-500;
-  /// A number below 2 is rounded to a multiple of 2^-22 if this constant is added and then subtracted. Products of two
-  /// such multiples, and sums of 128 such products, are exact.
-  static constexpr double splitter_of_ones = 1.5 * 0x1p30;
+  /// Numbers below 2 are rounded to multiples of 2^-21 or 2^-22 if one of these constants is added and then subtracted.
+  /// A product of two such multiples is a multiple of 2^-43 up to 4. Products, and sums of 256 products, are exact.
+  static constexpr double splitter_of_a = 1.5 * 0x1p31, splitter_of_x = 1.5 * 0x1p30;
+  static_assert(max_system_size <= 256);
   /// Below this rcond, A^-1 has too few digits for a judgement here.
   static constexpr double least_rcond = 0x1p-36;
 
@@ -246,7 +254,7 @@ class SystemsInLanes {
 
   /// Computes Z = L^-1, transposed in the upper triangle of factor_, and the weights sum_i |z_ki| sqrt(a_ii).
   [[gnu::flatten]] void invert_factor() {
-    weights_.fill(Lanes::Zero());
+    std::fill_n(weights_, padded_, Lanes::Zero());
     for (int i = 0; i < padded_; i += tile_rows)
       for_tiles_of_rows(i, [&](int j, auto diagonal) {
         Tile<tile_columns> tile;  // the part of -L Z that comes from known rows of Z
@@ -299,8 +307,7 @@ class SystemsInLanes {
 
   /// Computes ||A^-1||_1.
   [[gnu::flatten]] void sum_inverse() {
-    Column sums;
-    sums.fill(Lanes::Zero());
+    std::fill_n(sums_, padded_, Lanes::Zero());
     for (int i = 0; i < padded_; i += tile_rows)
       for_tiles_of_rows(i, [&](int j, auto diagonal) {
         Tile<tile_columns> tile;  // of -A^-1
@@ -313,14 +320,14 @@ class SystemsInLanes {
         subtract_products_of_rows<tile_columns>(tile, i, j, i + tile_rows, padded_);
         for_tile<tile_columns>([&](auto r, auto c) {
           const Lanes magnitude = tile[r][c].abs();
-          sums[i + r] += magnitude;
-          if constexpr (diagonal < 0) sums[j + c] += magnitude;
+          sums_[i + r] += magnitude;
+          if constexpr (diagonal < 0) sums_[j + c] += magnitude;
         });
       });
     norm_of_inverse_.setZero();
     for (int i = 0; i < n_; ++i) {
-      norm_of_inverse_ = norm_of_inverse_.max(sums[i]);
-      sum_ += sums[i];
+      norm_of_inverse_ = norm_of_inverse_.max(sums_[i]);
+      sum_ += sums_[i];
     }
   }
 
@@ -328,8 +335,8 @@ class SystemsInLanes {
   void load_columns(int first) {
     const SpdShape& shape = input_.shape;
     together_ = std::min(most_together, columns_ - first);
-    const auto load_rows = [&](const Numbers& from, const Lanes& factor, Columns& to) {
-      if (together_ == columns_) return load(from, 0, n_ * columns_, factor, to.data());
+    const auto load_rows = [&](const Numbers& from, const Lanes& factor, Lanes* to) {
+      if (together_ == columns_) return load(from, 0, n_ * columns_, factor, to);
       for (int i = 0; i < n_; ++i) load(from, i * columns_ + first, together_, factor, &to[i * together_]);
     };
     load_rows(numbers(input_.x, shape.solution_size()), Lanes::Ones(), x_);
@@ -371,7 +378,7 @@ class SystemsInLanes {
       for (int i = 0; i < n_; ++i) largest = largest.max(x_[i * together_ + first + c].abs());
       Lanes splitter;
       for (int lane = 0; lane < lanes; ++lane)
-        splitter(lane) = splitter_of_ones * std::clamp(power_of_two(largest(lane)), smallest_x, largest_x);
+        splitter(lane) = splitter_of_x * std::clamp(power_of_two(largest(lane)), smallest_x, largest_x);
       for (int i = 0; i < padded_; ++i) {
         const Lanes& x = x_[i * together_ + first + c];
         const Lanes leading = (x + splitter) - splitter;
@@ -395,7 +402,7 @@ class SystemsInLanes {
       for (int k = 0; k < padded_; ++k)
         for_indices<rows>([&](auto r) {
           const Lanes& a = row_of_matrix(i + r)[k];
-          const Lanes leading_a = (a + splitter_of_ones) - splitter_of_ones;
+          const Lanes leading_a = (a + splitter_of_a) - splitter_of_a;
           const Lanes rest_a = a - leading_a;
           for_indices<C>([&](auto c) {
             leading[r][c] += leading_a * leading_x_[k * C + c];
@@ -419,7 +426,7 @@ class SystemsInLanes {
     for (int i = 0; i < padded_; i += tile_rows) {
       Tile<C> tile;
       for_tile<C>([&](auto r, auto c) { tile[r][c] = residual_[(i + r) * C + c]; });
-      subtract_products<C>(tile, row_of_factor(i), solved_.data(), 1, C, 0, i);
+      subtract_products<C>(tile, row_of_factor(i), solved_, 1, C, 0, i);
       for_tile<C>([&](auto r, auto c) {
         const Lanes* l = row_of_factor(i + r);
         for_indices<r>([&](auto m) { tile[r][c] -= l[i + m] * tile[m][c]; });
@@ -434,7 +441,7 @@ class SystemsInLanes {
         for_indices<tile_rows - r>(
             [&](auto k) { tile[r][c] -= row_of_factor(i + r)[i + r + k] * solved_[(i + r + k) * C + c]; });
       });
-      subtract_products<C>(tile, row_of_factor(i), solved_.data(), 1, C, i + tile_rows, padded_);
+      subtract_products<C>(tile, row_of_factor(i), solved_, 1, C, i + tile_rows, padded_);
       for_tile<C>([&](auto r, auto c) { difference_[(i + r) * C + c] = -tile[r][c]; });
     }
   }
@@ -531,12 +538,13 @@ class SystemsInLanes {
   alignas(64) std::array<double, lanes> smallest_, error_of_smallest_{}, lowest_, sum_of_errors_{}, product_;
   alignas(64) std::array<std::int64_t, lanes> exponent_of_product_{}, magnitude_{};
   Lanes norm_, norm_of_inverse_, asymmetry_;
-  Lanes sum_;                        ///< of all |a_ij| and |(A^-1)_ij|: finite only if all of them are
-  Lanes *matrix_, *factor_;          ///< 2^-g A, and its factors and their inverse; by rows of stride_ elements
-  Column roots_, pivots_, weights_;  ///< sqrt(a_kk), d_k, sum_i |z_ki| sqrt(a_ii)
-  Columns x_, rhs_;                  ///< by rows of together_ elements
+  Lanes sum_;                ///< of all |a_ij| and |(A^-1)_ij|: finite only if all of them are
+  Lanes *matrix_, *factor_;  ///< 2^-g A, and its factors and their inverse; by rows of stride_ elements
+  Lanes *x_, *rhs_;          ///< by rows of together_ elements
   // Numbers of C columns, by rows of C elements.
-  std::array<Lanes, tile_columns * max_system_size> leading_x_, rest_x_, residual_, solved_, difference_;
+  Lanes *leading_x_, *rest_x_, *residual_, *solved_, *difference_;
+  // One element a row: sqrt(a_kk), d_k, sum_i |z_ki| sqrt(a_ii), sum_i |(A^-1)_ik|.
+  Lanes *roots_, *pivots_, *weights_, *sums_;
 };
 
 template <class T>
