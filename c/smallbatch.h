@@ -157,7 +157,7 @@ typedef enum smallbatch_storage {
 /** Special value and limits. */
 enum {
   SMALLBATCH_TIGHT = -1,            /**< a stride: each matrix begins where the previous one ends */
-  SMALLBATCH_MAX_SYSTEM_SIZE = 128, /**< the largest n */
+  SMALLBATCH_MAX_SYSTEM_SIZE = 256, /**< the largest n */
   SMALLBATCH_MAX_INPUTS = 4096      /**< the most inputs that can be correlated */
 };
 
@@ -172,7 +172,7 @@ typedef struct smallbatch_systems {
   smallbatch_type type;       /**< of a, b and x, and of the results that are void* below */
   smallbatch_memory memory;   /**< where all arrays of the call lie, results included */
   int64_t n;                  /**< unknowns per system, 1 to SMALLBATCH_MAX_SYSTEM_SIZE */
-  int64_t nrhs;               /**< right-hand sides per system, 1 to 16777215; ignored if none are needed */
+  int64_t nrhs;               /**< right-hand sides per system, 1 to 8388607; ignored if none are needed */
   int64_t count;              /**< systems; 0 does nothing */
   smallbatch_order order;     /**< of a, b and x */
   smallbatch_storage storage; /**< of a */

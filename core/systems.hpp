@@ -21,7 +21,7 @@
 namespace smallbatch {
 
 /// The largest n that a solver accepts.
-inline constexpr int max_system_size = 128;
+inline constexpr int max_system_size = 256;
 
 /// How one matrix lies in memory.
 enum class Storage {

@@ -19,7 +19,7 @@ from ._words import choice, number, words_of_files, yes_or_no
 
 _ABOUT_A = {"rcond": None, "smallest_pivot": None, "log_determinant": "float64", "repaired": "int32",
             "perturbation": None}  # the type of each number; None: the type of A
-_LARGEST = 128  # rows
+_LARGEST = 256  # rows
 _NUMBERS = {"backward_error": None, **_ABOUT_A}
 
 
@@ -234,7 +234,7 @@ def solve(A: Brought[ArrayT], b: Array, *, triangle: str = "both", packed: bool 
     """Solves ``A x = b`` for many small symmetric positive definite matrices.
 
     ``A``
-        the matrices (..., n, n), n up to 128, float32 or float64. They are an array of NumPy, CuPy, PyTorch or JAX, or
+        the matrices (..., n, n), n up to 256, float32 or float64. They are an array of NumPy, CuPy, PyTorch or JAX, or
         of another library with DLPack if it lies in host memory
     ``b``
         the right-hand sides, in the type of A: (..., n), one vector for each system, or (..., n, nrhs). b holds vectors
