@@ -236,10 +236,11 @@ struct ProblemReader::Impl {
   /// Whether the first numbers of A look like symmetric n x n matrices, stored by rows, one after the other. There may
   /// be only one matrix.
   [[nodiscard]] bool is_symmetric(const std::string& a, const SolveSet& set, std::int64_t n) const {
-    const std::int64_t length = set.shape.matrix_size(), rows = std::min<std::int64_t>(set.batch, max_system_size);
+    constexpr std::int64_t few = 128;  // keeps the check within megabytes
+    const std::int64_t length = set.shape.matrix_size(), rows = std::min(set.batch, few);
     std::vector<double> values(static_cast<std::size_t>(rows * length));
     file.read(a, {{0, rows}}, values.data());
-    const std::int64_t known = std::min<std::int64_t>(n, max_system_size);  // rows and columns of one matrix
+    const std::int64_t known = std::min(n, few);  // rows and columns of one matrix
     for (std::int64_t begin = 0; begin + (known - 1) * n + known <= rows * length; begin += n * n) {
       const auto at = [&](std::int64_t i, std::int64_t j) {
         return values[static_cast<std::size_t>(begin + i * n + j)];
