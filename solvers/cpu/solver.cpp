@@ -120,9 +120,10 @@ class CpuSpdSolver final : public SpdSolver {
   void for_pieces(const LdltKernel<T>& kernel, const LdltTask<T>& all, const Work& work) const {
     const std::size_t workspace_size = kernel.workspace_size(all);
     // Pieces are large, because each begins with matrices that were not prefetched and with fresh memory. There are
-    // enough of them for all threads.
+    // enough of them for all threads. A few groups of large systems take long enough.
     const std::int64_t lanes = kernel.lanes, workers = thread_count(threads_);
-    const std::int64_t groups = std::clamp<std::int64_t>(all.count / (4 * workers * lanes), 16, 128) / 2 * 2;
+    const std::int64_t least = std::clamp<std::int64_t>((1 << 14) / (std::int64_t{all.n} * all.n), 2, 16);
+    const std::int64_t groups = std::clamp<std::int64_t>(all.count / (4 * workers * lanes), least, 128) / 2 * 2;
     parallel_for(all.count, groups * lanes, threads_, [&](std::int64_t first, std::int64_t last) {
       const std::unique_ptr<void, AlignedDelete> workspace(
           ::operator new (workspace_size, std::align_val_t{ldlt_alignment}));
