@@ -37,6 +37,24 @@ def test_generated_systems_have_the_condition_that_was_asked_for(smallbatch, tmp
     assert np.linalg.cond(a) == pytest.approx(1e4, rel=1e-6)
 
 
+@pytest.mark.parametrize("device", ["cpu", "reference"])
+@pytest.mark.parametrize("n", [129, 200, 256])
+def test_large_systems_are_made_shown_solved_and_verified(smallbatch, tmp_path, n, device):
+    smallbatch("generate", "spd", "-o", "p.h5", "--batch", 7, "--n", n, "--type", "float64", "--storage", "packed_upper",
+               "--nrhs", 2)
+    (shown,) = json.loads(smallbatch("info", "p.h5", "--json").stdout)["sets"]
+    assert shown["n"] == n and shown["nrhs"] == 2 and shown["batch"] == 7
+    smallbatch("run", "p.h5", "-o", "r.h5", "--device", device, "--verify", "all")
+    smallbatch("verify", "p.h5", "r.h5")
+    with h5py.File(tmp_path / "p.h5") as file:
+        a = np.zeros((7, n, n))
+        a[:, *np.triu_indices(n)] = file["solve/systems/A"]
+        a += np.triu(a, 1).transpose(0, 2, 1)
+        expected = np.linalg.solve(a, file["solve/systems/b"][...])
+    with h5py.File(tmp_path / "r.h5") as file:
+        np.testing.assert_allclose(file["solve/systems/x"], expected, rtol=0, atol=1e-11)
+
+
 @pytest.mark.parametrize("uplo", ["lower", "upper"])
 def test_generated_sets_say_what_is_read_and_wanted(smallbatch, tmp_path, uplo):
     smallbatch("generate", "spd", "-o", "p.h5", "--batch", 3, "--n", 64, "--uplo", uplo, "--compute",

@@ -145,7 +145,7 @@ def draw_set(rng):
     """Draws one set: a (batch, n, n) as stored, b (batch, n, columns) or None, the layout, the requests."""
     dtype = rng.choice([np.float32, np.float64])
     u = np.finfo(dtype).eps / 2
-    n = int(rng.choice([rng.integers(1, 9), rng.integers(1, 34), rng.integers(33, 129)], p=[0.6, 0.3, 0.1]))
+    n = int(rng.choice([rng.integers(1, 9), rng.integers(1, 34), rng.integers(33, 257)], p=[0.6, 0.3, 0.1]))
     batch = int(rng.integers(1, 5))
     storage = str(rng.choice(["dense", "lower", "upper", "packed", "packed_upper"]))
     wanted = rng.choice(["vector", "columns", "inverse", "log_determinant"], p=[0.4, 0.25, 0.2, 0.15])

@@ -76,9 +76,9 @@ def deflate_short(file, group):
 
 
 def give_too_many_columns(file, group):
-    """Stores 2^24 columns of zeros, which take a few kB."""
+    """Stores 2^23 columns of zeros, which take a few kB."""
     del group["b"]
-    group.create_dataset("b", data=np.zeros((1, 1, 2**24), np.float32), chunks=(1, 1, 2**20), compression="gzip")
+    group.create_dataset("b", data=np.zeros((1, 1, 2**23), np.float32), chunks=(1, 1, 2**20), compression="gzip")
 
 
 def rename(old, new):
@@ -93,7 +93,7 @@ BAD_FILES = {
                       ["/solve/systems/A", "float32 or float64"]),
     "A of half precision": (edit_solve(lambda f, g: replace(g, "A", np.ones((5, 8, 8), np.float16))),
                             ["/solve/systems/A", "float32 or float64"]),
-    "A too large": (edit_solve(lambda f, g: None, n=129), ["/solve/systems/A", "129", "128"]),
+    "A too large": (edit_solve(lambda f, g: None, n=257), ["/solve/systems/A", "257", "256"]),
     "uplo unknown": (edit_solve(lambda f, g: g.attrs.__setitem__("uplo", "L")), ["/solve/systems@uplo", "lower"]),
     "uplo against storage": (edit_solve(lambda f, g: g.attrs.update(uplo="lower", storage="packed_upper"), store_packed=True),
                              ["/solve/systems@storage", "packed_lower", "packed_upper"]),
@@ -187,7 +187,7 @@ BAD_FILES = {
     "a newer major version": (edit_solve(lambda f, g: f.attrs.__setitem__("smallbatch_format",
                                                                           np.array([2, 0], np.int32))), ["2.0", "1."]),
     "too many right-hand sides": (edit_solve(give_too_many_columns, batch=1, n=1),
-                                  ["/solve/systems/b", "(1, 1, nrhs)", "nrhs <= 16777215", "(1, 1, 16777216)"]),
+                                  ["/solve/systems/b", "(1, 1, nrhs)", "nrhs <= 8388607", "(1, 1, 8388608)"]),
     "no HDF5": (lambda path: path.write_text("not HDF5\n"), ["HDF5"]),
     "empty": (lambda path: path.write_bytes(b""), ["empty"]),
 }
@@ -299,7 +299,7 @@ def test_out_of_memory(smallbatch, tmp_path):
     ["frobnicate"], ["run"], ["run", "p.h5"], ["run", "p.h5", "-o", "r.h5", "--device", "tpu"],
     ["run", "p.h5", "-o", "r.h5", "--device", "cuda:x"], ["run", "p.h5", "-o", "r.h5", "--verify", "sample=0"],
     ["run", "p.h5", "-o", "r.h5", "--verify", "some"], ["run", "p.h5", "-o", "r.h5", "--memory", "0"],
-    ["run", "p.h5", "-o", "r.h5", "--singular", "maybe"], ["generate", "spd", "-o", "p.h5", "--n", "129"],
+    ["run", "p.h5", "-o", "r.h5", "--singular", "maybe"], ["generate", "spd", "-o", "p.h5", "--n", "257"],
     ["run", "p.h5", "-o", "r.h5", "--method", "cholesky"], ["run", "p.h5", "-o", "r.h5", "--pivot-floor", "1"],
     ["run", "p.h5", "-o", "r.h5", "--pivot-floor", "nan"], ["run", "p.h5", "-o", "r.h5", "--pivot-floor", "-1e-9"],
     ["generate", "spd", "-o", "p.h5", "--storage", "packed", "--uplo", "lower"],
@@ -364,7 +364,7 @@ def test_the_largest_systems_have_a_stack_that_is_large_enough(smallbatch, tmp_p
     with open_problem_file(tmp_path / "p.h5") as file:
         for dtype in (np.float32, np.float64):
             for name, nrhs in (("vector", None), ("columns", 7), ("inverse", "inverse")):
-                add_solve(file, f"{name} {np.dtype(dtype)}", batch=20, n=128, dtype=dtype, nrhs=nrhs)
+                add_solve(file, f"{name} {np.dtype(dtype)}", batch=20, n=256, dtype=dtype, nrhs=nrhs)
     for device in ("cpu", "reference"):
         for floor in (0, 0.01):
             smallbatch("run", "p.h5", "-o", "r.h5", "--overwrite", "--device", device, "--pivot-floor", floor, "--memory", "1MiB",

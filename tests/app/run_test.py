@@ -52,7 +52,7 @@ def smallest_pivots(a):
 
 @pytest.mark.parametrize("nrhs", [None, 3, "inverse", "log_determinant"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("n", [1, 8, 32, 64, 128])
+@pytest.mark.parametrize("n", [1, 8, 32, 64, 128, 129, 256])
 def test_numbers_per_system_are_numpys(smallbatch, tmp_path, n, dtype, nrhs):
     with open_problem_file(tmp_path / "p.h5") as file:
         a, _, _ = add_solve(file, batch=20, n=n, dtype=dtype, nrhs=nrhs)

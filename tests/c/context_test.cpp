@@ -128,7 +128,7 @@ TEST_F(Misuse, OfNullStructsIsRefused) {
 }
 
 TEST_F(Misuse, OfSizesIsRefused) {
-  for (const std::int64_t n : {std::int64_t{-1}, std::int64_t{0}, std::int64_t{129}, std::int64_t{1} << 40}) {
+  for (const std::int64_t n : {std::int64_t{-1}, std::int64_t{0}, std::int64_t{257}, std::int64_t{1} << 40}) {
     systems_.n = n;
     refused(solve(), "systems->n is " + std::to_string(n));
     refused(factor(), "systems->n");

@@ -314,7 +314,7 @@ TEST_P(Systems, AreSolvedInEveryLayoutInSinglePrecision) { check_every_layout<fl
 TEST_P(Systems, AreSolvedInEveryLayoutInDoublePrecision) { check_every_layout<double>(); }
 
 TEST_P(Systems, OfTheSizesThatKernelsTreatApartAreSolved) {
-  for (const std::int64_t n : {1, 8, 31, 32, 64}) {
+  for (const std::int64_t n : {1, 8, 31, 32, 64, 129, int{SMALLBATCH_MAX_SYSTEM_SIZE}}) {
     SystemsShape<double> shape;
     shape.n = n;
     shape.count = 3;

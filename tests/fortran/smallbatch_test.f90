@@ -11,6 +11,7 @@ program smallbatch_test
   call expect("a handle", ierr == SMALLBATCH_SUCCESS)
   call smallbatch_set_threads(handle, 2_c_int, ierr)
   call expect("threads", ierr == SMALLBATCH_SUCCESS)
+  call check_the_largest_systems()
   call check_solutions_in_double_precision()
   call check_solutions_in_single_precision()
   call check_one_matrix_for_all()
@@ -44,6 +45,31 @@ contains
       end do
     end do
   end function
+
+  subroutine check_the_largest_systems()
+    integer, parameter :: n = SMALLBATCH_MAX_SYSTEM_SIZE, count = 3
+    real(c_double), allocatable :: a(:, :, :), b(:, :), x(:, :)
+    real(c_double) :: chosen(n)
+    integer(c_int32_t) :: info(count)
+    integer :: i, k
+    allocate (a(n, n, count), b(n, count), x(n, count))
+    chosen = [(mod(i, 7) - 3, i=1, n)]
+    do k = 1, count
+      a(:, :, k) = matrix(n, k)
+      b(:, k) = matmul(a(:, :, k), chosen)
+    end do
+    call smallbatch_solve(handle, a, b, x, info, ierr)
+    call expect("the largest systems", ierr == 0 .and. all(info == 0))
+    do k = 1, count
+      call expect("the largest solutions", all(abs(x(:, k) - chosen) < 1d-12))
+    end do
+    deallocate (a, b, x)
+    allocate (a(n + 1, n + 1, 1), b(n + 1, 1), x(n + 1, 1))
+    a = 1
+    b = 1
+    call smallbatch_solve(handle, a, b, x, info(:1), ierr)
+    call expect("too large systems", ierr == -11)
+  end subroutine
 
   subroutine check_solutions_in_double_precision()
     integer, parameter :: n = 5, nrhs = 3, count = 4

@@ -363,8 +363,8 @@ TEST_F(ResultFile, damaged_results_name_the_dataset) {
   const auto open = [&] { ResultReader{path("r.h5")}; };
   with([](RawHdf5& file) { file.remove("/solve/s/x"); });
   expect_error(ErrorKind::bad_input, {"r.h5", "/solve/s", "\"x\""}, open);
-  with(replace("/solve/s/x", {3, 129}, counted<float>(387)));
-  expect_error(ErrorKind::bad_input, {"/solve/s/x", "n <= 128", "(3, 129)"}, open);
+  with(replace("/solve/s/x", {3, 257}, counted<float>(771)));
+  expect_error(ErrorKind::bad_input, {"/solve/s/x", "n <= 256", "(3, 257)"}, open);
   with(replace("/solve/s/info", {3}, counted<float>(3)));
   expect_error(ErrorKind::bad_input, {"/solve/s/info", "int32", "float32"}, open);
   with(replace("/solve/s/backward_error", {4}, counted<float>(4)));
@@ -378,12 +378,12 @@ TEST_F(ResultFile, damaged_results_name_the_dataset) {
   with(replace("/solve/s/repaired", {2}, counted<std::int32_t>(2)));
   expect_error(ErrorKind::bad_input, {"/solve/s/repaired", "(3)", "(2)"}, open);
   with([](RawHdf5& file) { file.attribute("/solve/s", "compute", "log_determinant"); });
-  expect_error(ErrorKind::bad_input, {"/solve/s@n", "1 to 128", "nothing"}, open);
+  expect_error(ErrorKind::bad_input, {"/solve/s@n", "1 to 256", "nothing"}, open);
   with([](RawHdf5& file) {
     file.attribute("/solve/s", "compute", "log_determinant");
-    file.attribute("/solve/s", "n", std::vector<std::int64_t>{129});
+    file.attribute("/solve/s", "n", std::vector<std::int64_t>{257});
   });
-  expect_error(ErrorKind::bad_input, {"/solve/s@n", "(129)"}, open);
+  expect_error(ErrorKind::bad_input, {"/solve/s@n", "(257)"}, open);
   with(replace("/potential/map/V", {2, 3, 5, 4}, counted<float>(120)));
   expect_error(ErrorKind::bad_input, {"/potential/map/V", "(2, 5, 3, 4)", "(2, 3, 5, 4)"}, open);
   with(replace("/potential/map/info", {1}, counted<std::int32_t>(1)));

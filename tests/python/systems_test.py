@@ -24,7 +24,7 @@ def chosen(seed, batch, n, nrhs=None, dtype=np.float64):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("backend", ["auto", "cpu", "reference"])
 def test_the_chosen_solution_comes_back(dtype, backend):
-    for n in (1, 7, 32, 64, 128):
+    for n in (1, 7, 32, 64, 128, 129, 256):
         for nrhs in (None, 1, 3):
             a, b, x = chosen(n, (5,), n, nrhs, dtype)
             found = smallbatch.solve(a, b, backend=backend)
@@ -199,7 +199,7 @@ def test_a_system_that_fails_says_why_and_leaves_others_alone():
 
 
 @pytest.mark.parametrize("arguments,problem", [
-    (dict(A=np.eye(129), b=np.ones(129)), "129"),
+    (dict(A=np.eye(257), b=np.ones(257)), "257"),
     (dict(A=np.ones((2, 3)), b=np.ones(3)), r"\(2, 3\)"),
     (dict(A=np.ones(3), b=np.ones(3)), r"\(3,\)"),
     (dict(A=np.eye(3), b=np.ones(4)), r"n = 3.*\(4,\)"),

@@ -173,7 +173,7 @@ TEST(Layouts, CallsThatMakeNoSenseAreRefused) {
   };
   const MatrixArray<const float> from{memory.data(), nullptr, 16, 4, 1};
   expect_refused([&] { gather_spd_matrices(0, 1, from, Triangle::both, to.data()); });
-  expect_refused([&] { gather_spd_matrices(129, 1, from, Triangle::both, to.data()); });
+  expect_refused([&] { gather_spd_matrices(257, 1, from, Triangle::both, to.data()); });
   expect_refused([&] { gather_spd_matrices(4, -1, from, Triangle::both, to.data()); });
   expect_refused([&] { gather_spd_rhs(4, -1, 1, from, to.data()); });
   expect_refused([&] { gather_spd_matrices<float>(4, 1, from, Triangle::both, nullptr); });

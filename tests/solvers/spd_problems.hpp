@@ -41,6 +41,34 @@ SpdBlock<T> generated_block(SpdFamily family, const SpdShape& shape, std::int64_
   return block;
 }
 
+/// Returns systems with elements of A and x just below 2. Their digits are random. The product A x is computed in long
+/// double and rounded to b, and x is kept in the block.
+template <class T>
+SpdBlock<T> nearly_twos(const SpdShape& shape, std::int64_t count) {
+  SpdBlock<T> block = generated_block<T>(SpdFamily::random, shape, count, 2);
+  std::uint64_t state = 1;
+  const auto random = [&state] {
+    state = state * 6364136223846793005U + 1442695040888963407U;
+    return static_cast<double>(state >> 11) * 0x1p-53;
+  };
+  for (std::int64_t k = 0; k < count; ++k) {
+    for (int i = 0; i < shape.n; ++i)
+      for (int j = 0; j <= i; ++j)
+        set_symmetric<T>(block, k, i, j,
+                         static_cast<T>(i == j ? 2 - 0x1p-10 * (1 + random()) : 1.98 + 1e-5 * random()));
+    T* const x = block.x.data() + k * shape.rhs_size();
+    for (std::int64_t e = 0; e < shape.rhs_size(); ++e) x[e] = static_cast<T>(2 - 0x1p-6 * (1 + random()));
+    for (int i = 0; i < shape.n; ++i)
+      for (int c = 0; c < shape.nrhs; ++c) {
+        long double sum = 0;
+        for (int j = 0; j < shape.n; ++j)
+          sum += static_cast<long double>(element(block, k, i, j)) * x[j * shape.nrhs + c];
+        block.b[(k * shape.n + i) * shape.nrhs + c] = static_cast<T>(sum);
+      }
+  }
+  return block;
+}
+
 /// If the storage is dense_lower, writes `value` above the diagonals, where no code may read.
 template <class T>
 void poison_upper(SpdBlock<T>& block, T value) {

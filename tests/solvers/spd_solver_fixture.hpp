@@ -69,6 +69,8 @@ inline std::vector<int> sizes_under_test(const std::vector<int>& sizes) {
 
 /// Sizes at which some kernel changes its lanes, its rows per lane or its padding, with their neighbours.
 inline const std::vector<int> spd_sizes = sizes_under_test({1, 2, 3, 5, 8, 9, 15, 16, 17, 31, 32, 33, 48, 64, 65, 97});
+/// Large sizes, with and without a remainder in every tile. They take long, so few systems have them.
+inline const std::vector<int> large_spd_sizes{129, 200, max_system_size};
 inline const std::vector<Storage> all_storages{Storage::dense, Storage::dense_lower, Storage::packed_lower};
 
 inline std::string shape_name(const SpdShape& shape) {

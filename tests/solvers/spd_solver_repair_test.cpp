@@ -131,6 +131,31 @@ TEST_P(SpdSolverRepair, EveryAnswerIsThatOfANearbyMatrix) {
   });
 }
 
+TEST_P(SpdSolverRepair, TheLargestSystemsAreRepaired) {
+  for (const int n : {129, max_system_size})
+    for (const int nrhs : {1, 0}) {
+      const SpdShape shape{n, nrhs, n == 129 ? Storage::packed_lower : Storage::dense};
+      SCOPED_TRACE(shape_name(shape));
+      const auto check = [&]<class T>(T, double condition, double floor) {
+        SpdBlock<T> block = generated_block<T>(SpdFamily::gaussian_kernel, shape, 1, condition);
+        solve(*with_floor(floor), block);
+        const SpdJudgement judgement = judge(block, 0, floor);
+        ASSERT_EQ(block.info[0], 0);
+        ASSERT_EQ(judgement.info, 0);
+        ASSERT_GT(block.repaired[0], n / 2);
+        ASSERT_LE(block.perturbation[0], 8 * floor);
+        if (!judgement.undecided) {
+          ASSERT_EQ(block.repaired[0], judgement.repaired);
+        }
+        ASSERT_LT(judgement.residual_ratio, spd_ratio_limit);
+        ASSERT_LT(judgement.forward_ratio, spd_ratio_limit);
+        ASSERT_NEAR(block.backward_error[0], judgement.backward_error, 0.003 * judgement.backward_error + n * 0x1p-53);
+      };
+      check(float{}, 1e9, 1e-4);
+      check(double{}, 1e18, 1e-9);
+    }
+}
+
 TEST_P(SpdSolverRepair, AllMethodsRaiseTheSamePivots) {
   const auto reference = make_spd_solver({BackendKind::reference}, {SpdMethod::automatic, 1e-5});
   for (const int n : sizes_under_test({5, 16, 32, 33, 64, 97}))

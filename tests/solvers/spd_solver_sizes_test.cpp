@@ -111,6 +111,20 @@ TEST_P(SpdSolverSizes, EachIsItsLeadingBlock) {
       }
 }
 
+TEST_P(SpdSolverSizes, SmallAndLargeOnesStandSideBySide) {
+  const auto check = [&]<class T>(T) {
+    Mixed<T> mixed({max_system_size, 1, Storage::dense}, {max_system_size, 3, 129, 64, 200, 255},
+                   static_cast<T>(nan_value));
+    solve(*solver_, mixed.together);
+    for (std::int64_t k = 0; k < mixed.together.count; ++k) {
+      ASSERT_EQ(mixed.together.info[k], 0);
+      ASSERT_LE(spd_error_over_bound(mixed.answer(k), 0, 0), 1) << "system " << k;
+    }
+  };
+  check(float{});
+  check(double{});
+}
+
 TEST_P(SpdSolverSizes, NoLaneKnowsItsNeighboursSizes) {
   if (backend_.kind == BackendKind::cuda) GTEST_SKIP() << "kernels of other sizes may round in another order";
   for (const auto& [nrhs, determinant_only] : spd_questions) {

@@ -33,7 +33,7 @@ class SpdLaunch : public ::testing::Test {
 };
 
 TEST_F(SpdLaunch, RefusesSizesThatNoKernelIsFor) {
-  for (const int n : {-1, 0, 129, std::numeric_limits<int>::max()}) {
+  for (const int n : {-1, 0, 257, std::numeric_limits<int>::max()}) {
     batch_.shape.n = n;
     EXPECT_EQ(launch(), cudaErrorInvalidValue) << n;
   }

@@ -87,7 +87,7 @@ TEST_F(LayoutsOnDevice, InversesAreScattered) {
 TEST(LayoutLaunch, RefusesWhatMakesNoSense) {
   float memory[64] = {}, to[64] = {};
   const MatrixArray<const float> from{memory, nullptr, 16, 4, 1};
-  EXPECT_EQ(launch_gather_spd_matrices(129, 1, from, Triangle::both, to, nullptr), cudaErrorInvalidValue);
+  EXPECT_EQ(launch_gather_spd_matrices(257, 1, from, Triangle::both, to, nullptr), cudaErrorInvalidValue);
   EXPECT_EQ(launch_gather_spd_matrices<float>(4, 1, {}, Triangle::both, to, nullptr), cudaErrorInvalidValue);
   EXPECT_EQ(launch_gather_spd_rhs<float>(4, 1, 1, from, nullptr, nullptr), cudaErrorInvalidValue);
   EXPECT_EQ(launch_scatter_spd_solutions<float>(4, 2, 3, memory, {to, nullptr, 0, 2, 1}, nullptr),

@@ -112,7 +112,7 @@ TYPED_TEST_SUITE(SpdLanes, Scalars);
 TYPED_TEST(SpdLanes, NumbersOfMatricesWithClosedForms) {
   // min(i,j) = L L^T with ones below the diagonal; its inverse is tridiagonal, (-1, 2, -1), with a 1 in the corner.
   using T = TypeParam;
-  for (const int n : {3, 4, 31, 32, 63})
+  for (const int n : {3, 4, 31, 32, 63, 129, max_system_size})
     for (const Storage storage : {Storage::dense, Storage::dense_lower, Storage::packed_lower}) {
       SCOPED_TRACE(n);
       const SpdBlock<T> block = solved<T>(SpdFamily::min_ij, {n, 3, storage}, 1);
@@ -129,33 +129,49 @@ TYPED_TEST(SpdLanes, NumbersOfMatricesWithClosedForms) {
     }
 }
 
+/// Expects that the lanes' backward error of the block's one system is the one in long double.
+template <class T>
+void expect_twice_the_digits(SpdBlock<T>& block) {
+  const int n = block.shape.n, nrhs = block.shape.nrhs;
+  long double norm = 0, expected = 0;
+  for (int i = 0; i < n; ++i) {
+    long double sum = 0;
+    for (int j = 0; j < n; ++j) sum += std::abs(element(block, 0, i, j));
+    norm = std::max(norm, sum);
+  }
+  for (int c = 0; c < nrhs; ++c) {
+    long double residual = 0, norm_of_x = 0;
+    for (int i = 0; i < n; ++i) {
+      long double r = block.b[i * nrhs + c];
+      for (int j = 0; j < n; ++j) r -= static_cast<long double>(element(block, 0, i, j)) * block.x[j * nrhs + c];
+      residual += std::abs(r);
+      norm_of_x += std::abs(static_cast<long double>(block.x[i * nrhs + c]));
+    }
+    expected = larger_or_nan(expected, residual / (norm * norm_of_x));
+  }
+  ASSERT_GT(expected, 0);
+  for_each_lane(block, [&](const SpdJudgement& judgement) {
+    EXPECT_NEAR(judgement.backward_error, static_cast<double>(expected), unit_roundoff<T> / 64) << n << ' ' << nrhs;
+  });
+}
+
 TYPED_TEST(SpdLanes, ResidualsHaveTwiceTheDigits) {
   // The answers have residuals that are only rounding errors. They are compared with residuals in long double.
   using T = TypeParam;
-  for (const int n : {5, 31, 32, 63})
+  for (const int n : {5, 31, 32, 63, 129, 200, max_system_size})
     for (const int nrhs : {1, 2, 7}) {
       SpdBlock<T> block = solved<T>(SpdFamily::random, {n, nrhs, Storage::dense}, 1);
-      long double norm = 0, expected = 0;
-      for (int i = 0; i < n; ++i) {
-        long double sum = 0;
-        for (int j = 0; j < n; ++j) sum += std::abs(element(block, 0, i, j));
-        norm = std::max(norm, sum);
-      }
-      for (int c = 0; c < nrhs; ++c) {
-        long double residual = 0, norm_of_x = 0;
-        for (int i = 0; i < n; ++i) {
-          long double r = block.b[i * nrhs + c];
-          for (int j = 0; j < n; ++j) r -= static_cast<long double>(element(block, 0, i, j)) * block.x[j * nrhs + c];
-          residual += std::abs(r);
-          norm_of_x += std::abs(static_cast<long double>(block.x[i * nrhs + c]));
-        }
-        expected = larger_or_nan(expected, residual / (norm * norm_of_x));
-      }
-      ASSERT_GT(expected, 0);
-      for_each_lane(block, [&](const SpdJudgement& judgement) {
-        EXPECT_NEAR(judgement.backward_error, static_cast<double>(expected), unit_roundoff<T> / 64) << n << ' ' << nrhs;
-      });
+      expect_twice_the_digits(block);
     }
+}
+
+TYPED_TEST(SpdLanes, TheLargestSumsHaveTwiceTheDigits) {
+  // The sums of A x are nearly as large as the largest n and the exponents of A and x permit.
+  using T = TypeParam;
+  for (const int n : {64, 128, 192, max_system_size}) {
+    SpdBlock<T> block = nearly_twos<T>({n, 2, Storage::dense}, 1);
+    expect_twice_the_digits(block);
+  }
 }
 
 TYPED_TEST(SpdLanes, EveryColumnCountsInTheNorms) {
