@@ -68,7 +68,7 @@ contains
     a = 1
     b = 1
     call smallbatch_solve(handle, a, b, x, info(:1), ierr)
-    call expect("too large systems", ierr == -11)
+    call expect("too large systems", ierr == SMALLBATCH_INVALID_ARGUMENT)
   end subroutine
 
   subroutine check_solutions_in_double_precision()

@@ -13,6 +13,7 @@
 
 #include "solvers/spd_referee.hpp"
 #include "solvers/spd_solver_backends.hpp"
+#include "tests/solvers/small_stack.hpp"
 #include "tests/solvers/spd_problems.hpp"
 
 namespace smallbatch::testing {
@@ -421,6 +422,26 @@ TEST(Ldlt, TheLayoutDecidesNoBit) {
           check(double{});
         }
   });
+}
+
+TEST(Ldlt, TheLargestSystemsFindRoomOnTheSmallestStack) {
+  for (const double floor : {0.0, 0.01})
+    for_all_solvers(
+        [](SpdSolver& solver) {
+          for (const int nrhs : {0, 1, 4}) {
+            const auto check = [&]<class T>(T) {
+              SpdBlock<T> block;
+              on_a_small_stack(smallest_stack, [&] {
+                block = repeated(generated_block<T>(SpdFamily::gram, {max_system_size, nrhs, Storage::dense}, 1), 3);
+                solve(solver, block);
+              });
+              for (std::int64_t k = 0; k < block.count; ++k) ASSERT_EQ(block.info[k], 0);
+            };
+            check(float{});
+            check(double{});
+          }
+        },
+        floor);
 }
 
 TEST(Ldlt, TheNumberOfThreadsChangesNoBit) {

@@ -2,11 +2,9 @@
 #include "solvers/spd_referee.hpp"
 
 #include <gtest/gtest.h>
-#include <pthread.h>
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <string>
 #include <vector>
@@ -14,6 +12,7 @@
 #include "core/not_finite.hpp"
 #include "solvers/spd_families.hpp"
 #include "solvers/spd_solver.hpp"
+#include "tests/solvers/small_stack.hpp"
 
 namespace smallbatch::testing {
 namespace {
@@ -494,27 +493,12 @@ TYPED_TEST(SpdReferee, AsABackendReadsTheLowerTriangleAndStridesAlone) {
   EXPECT_NEAR(log_determinant[1], std::log(24), 1e-14);
 }
 
-/// Calls work() on a thread with a small stack.
-void on_a_small_stack(std::function<void()> work) {
-  pthread_attr_t attributes;
-  ASSERT_EQ(pthread_attr_init(&attributes), 0);
-  ASSERT_EQ(pthread_attr_setstacksize(&attributes, 1 << 20), 0);
-  pthread_t thread{};
-  const auto run = [](void* called) -> void* {
-    (*static_cast<std::function<void()>*>(called))();
-    return nullptr;
-  };
-  ASSERT_EQ(pthread_create(&thread, &attributes, run, &work), 0);
-  EXPECT_EQ(pthread_join(thread, nullptr), 0);
-  pthread_attr_destroy(&attributes);
-}
-
 TYPED_TEST(SpdReferee, TheLargestSystemsFindRoomOnASmallStack) {
   using T = TypeParam;
   SpdBlock<T> block;
   block.resize({max_system_size, 1, Storage::dense}, 17);
   generate_spd(SpdFamily::random_log_uniform, block.shape, 100, 1, 0, 17, block.a.data(), block.b.data());
-  on_a_small_stack([&] {
+  on_a_small_stack(1 << 20, [&] {
     const auto solver = make_spd_solver({BackendKind::reference, 0, 1});
     solver->solve(block.batch(), block.solution());
     const SpdJudgement judgement =
