@@ -113,7 +113,7 @@ TEST_F(ProblemFile, as_many_packed_triangles_as_they_have_numbers) {
 
 TEST_F(ProblemFile, solve_sets_come_back_in_blocks_of_any_size) {
   for (const Storage storage : {Storage::dense, Storage::dense_lower, Storage::packed_lower}) {
-    for (const int n : {1, 5, 64, 128}) {
+    for (const int n : {1, 5, 64, 128, 256}) {
       const SolveSet determinants{"s", {}, {n, 0, storage, true}, true, 13},
           sized{"s", {}, {n, 2, storage, false, true}, false, 13};
       round_trip<float>(path("f.h5"), sized, 5, 4);
