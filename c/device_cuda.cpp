@@ -100,8 +100,9 @@ struct DeviceSystems {
         scatters_x = true;
       }
     }
-    if (has_options(call.operation))
-      of_solver = pieces.take_bytes(spd_workspace_bytes<T>(batch.shape, call.count, call.options));
+    of_solver =
+        pieces.take_bytes(has_options(call.operation) ? spd_workspace_bytes<T>(batch.shape, call.count, call.options)
+                                                      : spd_factor_workspace_bytes<T>(call.n, call.count));
     bytes = pieces.bytes();
   }
 
@@ -218,10 +219,10 @@ void enqueue(const Context& context, const SystemsCall<T>& call, void* workspace
         launch_gather_spd_rhs(call.n, call.nrhs, matrices_in(call.b, call.count), call.b, systems.gathered_b, stream));
   switch (call.operation) {
     case SystemsOperation::factor:
-      check_systems_launch(launch_spd_factor(systems.batch, call.factors, stream));
+      check_systems_launch(launch_spd_factor(systems.batch, call.factors, stream, systems.of_solver));
       break;
     case SystemsOperation::solve_factored:
-      check_systems_launch(launch_spd_solve_factored(systems.factored, systems.solution, stream));
+      check_systems_launch(launch_spd_solve_factored(systems.factored, systems.solution, stream, systems.of_solver));
       break;
     default:
       check_systems_launch(launch_spd_solve(systems.batch, systems.solution, call.options, systems.of_solver, stream));

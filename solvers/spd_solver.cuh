@@ -12,9 +12,14 @@
 namespace smallbatch {
 
 /// Returns the bytes of device memory that launch_spd_solve() needs besides its arrays, for T = float or double. The
-/// number is less than count + 256 for n <= 64, and 0 for n > 64, with one exception. With a pivot floor, up to 256
-/// systems with n > 64 need 132 KiB each. This applies only if a block of the current device has less shared memory
-/// than 132 KiB. (Compute capabilities 8.6, 8.9 and 12.0 have 99 KiB.)
+/// number is less than count + 256 for n <= 64. For n > 64 it is 0, with two exceptions, for up to 256 systems at a
+/// time:
+///
+/// - Triangles that do not fit into the shared memory of a block need up to 280 KiB each. The current device decides:
+/// on
+///   compute capability 9.0 these are doubles with n > 224, where a block has 99 KiB (8.6, 8.9, 12.0) those with
+///   n > 136, and floats with n > 200.
+/// - With a pivot floor, systems need 522 KiB each if n > 128, or if a block has less than 132 KiB of shared memory.
 template <class T>
 [[nodiscard, gnu::visibility("default")]] std::size_t spd_workspace_bytes(const SpdShape& shape, std::int64_t count,
                                                                           const SpdOptions& options);
@@ -42,19 +47,27 @@ template <class T>
                                                                        const SpdOptions& options, void* workspace,
                                                                        cudaStream_t stream);
 
-/// Factors like SpdSolver::factor, but in device memory. Enqueues one kernel and needs no workspace. Otherwise, what is
-/// said of launch_spd_solve() applies.
+/// Returns the bytes of device memory that launch_spd_factor() and launch_spd_solve_factored() need besides their
+/// arrays. The number is 0 unless the triangle of a system does not fit into the shared memory of a block, as
+/// spd_workspace_bytes() says.
+template <class T>
+[[nodiscard, gnu::visibility("default")]] std::size_t spd_factor_workspace_bytes(int n, std::int64_t count);
+
+/// Factors like SpdSolver::factor, but in device memory. Enqueues one kernel. If `workspace` is null although
+/// spd_factor_workspace_bytes() is not 0, it returns cudaErrorNotSupported. Otherwise, what is said of
+/// launch_spd_solve() applies.
 template <class T>
 [[nodiscard, gnu::visibility("default")]] cudaError_t launch_spd_factor(const SpdBatch<T>& batch,
                                                                         const SpdFactors<T>& factors,
-                                                                        cudaStream_t stream);
-/// Solves like SpdSolver::solve_factored, but in device memory; x may be b with the same stride. Enqueues one kernel
-/// and needs no workspace. Otherwise, what is said of launch_spd_solve() applies. Factors with n = 8, 16, 32 or 64 are
-/// loaded faster if they and their stride are multiples of 16 bytes.
+                                                                        cudaStream_t stream, void* workspace = nullptr);
+/// Solves like SpdSolver::solve_factored, but in device memory; x may be b with the same stride. Otherwise, what is
+/// said of launch_spd_factor() applies, also about `workspace`. Factors with n = 8, 16, 32 or 64 are loaded faster if
+/// they and their stride are multiples of 16 bytes.
 template <class T>
 [[nodiscard, gnu::visibility("default")]] cudaError_t launch_spd_solve_factored(const SpdFactoredBatch<T>& batch,
                                                                                 const SpdSolution<T>& solution,
-                                                                                cudaStream_t stream);
+                                                                                cudaStream_t stream,
+                                                                                void* workspace = nullptr);
 
 }  // namespace smallbatch
 #pragma GCC visibility pop

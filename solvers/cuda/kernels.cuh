@@ -104,16 +104,25 @@ cudaError_t launch_solve_factored(const SpdFactoredBatch<T>& batch, const SpdSol
                                   cudaStream_t stream);
 
 /// Returns whether systems of n rows belong to the wide kernel family. This family computes solutions, inverses,
-/// determinants and all numbers by L D L^T, whatever the method is. It needs no marks. Its kernels could take batches
-/// with sizes, but takes_sizes() refuses these batches.
+/// determinants and all numbers by L D L^T, whatever the method is. It needs no marks.
+///
+/// A block needs memory for the triangle. Where the current device gives a block less shared memory than that, the
+/// launches need a workspace of global memory. Without it they return cudaErrorNotSupported. The byte counts are 0
+/// where no workspace is needed.
 constexpr bool is_wide(int n) { return n > 64; }
 template <class T>
-cudaError_t launch_wide_ldlt(const SpdBatch<T>& batch, const SpdSolution<T>& solution, cudaStream_t stream);
+std::size_t wide_workspace_bytes(const SpdShape& shape, std::int64_t count);
 template <class T>
-cudaError_t launch_wide_factor(const SpdBatch<T>& batch, const SpdFactors<T>& factors, cudaStream_t stream);
+cudaError_t launch_wide_ldlt(const SpdBatch<T>& batch, const SpdSolution<T>& solution, void* workspace,
+                             cudaStream_t stream);
+template <class T>
+std::size_t wide_factor_workspace_bytes(int n, std::int64_t count);
+template <class T>
+cudaError_t launch_wide_factor(const SpdBatch<T>& batch, const SpdFactors<T>& factors, void* workspace,
+                               cudaStream_t stream);
 template <class T>
 cudaError_t launch_wide_solve_factored(const SpdFactoredBatch<T>& batch, const SpdSolution<T>& solution,
-                                       cudaStream_t stream);
+                                       void* workspace, cudaStream_t stream);
 
 /// Inverts by L D L^T.
 template <class T>
@@ -158,8 +167,8 @@ cudaError_t launch_judge_inverse(const SpdBatch<T>& batch, const SpdSolution<T>&
                                  SystemsToDo which, cudaStream_t stream);
 
 /// Replaces the answers of systems with pivots below the floor by the answers of nearby matrices. It is launched after
-/// all other kernels. `pivot_floor` is not 0. `workspace` has pivot_repair_bytes() bytes; it is null if the matrices
-/// fit into shared memory.
+/// all other kernels. `pivot_floor` is not 0. `workspace` has pivot_repair_bytes() bytes; it is not used if the
+/// matrices fit into shared memory.
 template <class T>
 cudaError_t launch_pivot_repair(const SpdBatch<T>& batch, const SpdSolution<T>& solution, double pivot_floor,
                                 std::byte* workspace, cudaStream_t stream);

@@ -1,4 +1,6 @@
 // The order of kernels in launch_spd_solve(), and the contents of its workspace.
+#include <algorithm>
+
 #include "core/error.hpp"
 #include "solvers/cuda/kernels.cuh"
 #include "solvers/spd_solver.cuh"
@@ -11,13 +13,16 @@ namespace {
 constexpr std::size_t alignment = 256;  // of the workspace, and of the arrays in it
 
 /// The workspace of launch_spd_solve(). For up to 64 rows it holds one mark per system, by which a kernel leaves work
-/// to the next. For more rows it holds the matrices of launch_pivot_repair(), if they do not fit into shared memory.
+/// to the next. For more rows it holds what does not fit into shared memory: parts of triangles, later the matrices of
+/// launch_pivot_repair().
+template <class T>
 struct Workspace {
   Workspace(const SpdShape& shape, std::int64_t count, const SpdOptions& options, std::byte* begin) {
     if (is_wide(shape.n)) {
-      if (!(options.pivot_floor > 0) || !pivot_repair_needs_workspace(shape.n)) return;
-      matrices = begin;
-      bytes = pivot_repair_bytes(shape.n, count);
+      beyond = begin;
+      bytes = wide_workspace_bytes<T>(shape, count);
+      if (options.pivot_floor > 0 && pivot_repair_needs_workspace(shape.n))
+        bytes = std::max(bytes, pivot_repair_bytes(shape.n, count));
       return;
     }
     marks = reinterpret_cast<Mark*>(begin);
@@ -25,7 +30,7 @@ struct Workspace {
   }
   std::size_t bytes = 0;
   Mark* marks = nullptr;
-  std::byte* matrices = nullptr;
+  std::byte* beyond = nullptr;
 };
 
 template <class T>
@@ -161,7 +166,7 @@ bool takes_sizes(const SpdShape& shape, const SpdOptions& options) {
 
 template <class T>
 std::size_t spd_workspace_bytes(const SpdShape& shape, std::int64_t count, const SpdOptions& options) {
-  return count > 0 ? Workspace(shape, count, options, nullptr).bytes : 0;
+  return count > 0 ? Workspace<T>(shape, count, options, nullptr).bytes : 0;
 }
 
 template <class T>
@@ -170,12 +175,12 @@ cudaError_t launch_spd_solve(const SpdBatch<T>& batch, const SpdSolution<T>& sol
   if (!is_valid(batch, solution, options)) return cudaErrorInvalidValue;
   if (batch.count == 0) return cudaSuccess;
   if (batch.sizes != nullptr && !takes_sizes(batch.shape, options)) return cudaErrorNotSupported;
-  const Workspace own(batch.shape, batch.count, options, static_cast<std::byte*>(workspace));
+  const Workspace<T> own(batch.shape, batch.count, options, static_cast<std::byte*>(workspace));
   if (own.bytes > 0 && (workspace == nullptr || reinterpret_cast<std::uintptr_t>(workspace) % alignment != 0))
     return cudaErrorInvalidValue;
   cudaError_t status = cudaSuccess;
   if (is_wide(batch.shape.n)) {
-    status = launch_wide_ldlt(batch, solution, stream);
+    status = launch_wide_ldlt(batch, solution, own.beyond, stream);
   } else if (batch.shape.wants_inverse()) {
     status = launch_inverse(batch, solution, options.method, own.marks, stream);
   } else if (by_gauss_jordan<T>(batch.shape, options)) {
@@ -184,34 +189,44 @@ cudaError_t launch_spd_solve(const SpdBatch<T>& batch, const SpdSolution<T>& sol
     status = launch_ldlt(batch, solution, own.marks, stream);
   }
   if (status == cudaSuccess && options.pivot_floor > 0)
-    status = launch_pivot_repair(batch, solution, options.pivot_floor, own.matrices, stream);
+    status = launch_pivot_repair(batch, solution, options.pivot_floor, own.beyond, stream);
   return status;
 }
 
 template <class T>
-cudaError_t launch_spd_factor(const SpdBatch<T>& batch, const SpdFactors<T>& factors, cudaStream_t stream) {
+std::size_t spd_factor_workspace_bytes(int n, std::int64_t count) {
+  return is_wide(n) && count > 0 ? wide_factor_workspace_bytes<T>(n, count) : 0;
+}
+
+template <class T>
+cudaError_t launch_spd_factor(const SpdBatch<T>& batch, const SpdFactors<T>& factors, cudaStream_t stream,
+                              void* workspace) {
   if (!passes([&] { check_spd_factors(batch, factors); })) return cudaErrorInvalidValue;
-  return is_wide(batch.shape.n) ? launch_wide_factor(batch, factors, stream) : launch_factor(batch, factors, stream);
+  return is_wide(batch.shape.n) ? launch_wide_factor(batch, factors, workspace, stream)
+                                : launch_factor(batch, factors, stream);
 }
 
 template <class T>
 cudaError_t launch_spd_solve_factored(const SpdFactoredBatch<T>& batch, const SpdSolution<T>& solution,
-                                      cudaStream_t stream) {
+                                      cudaStream_t stream, void* workspace) {
   if (!passes([&] { check_spd_factored(batch, solution); })) return cudaErrorInvalidValue;
-  return is_wide(batch.n) ? launch_wide_solve_factored(batch, solution, stream)
+  return is_wide(batch.n) ? launch_wide_solve_factored(batch, solution, workspace, stream)
                           : launch_solve_factored(batch, solution, stream);
 }
 
+template std::size_t spd_factor_workspace_bytes<float>(int, std::int64_t);
+template std::size_t spd_factor_workspace_bytes<double>(int, std::int64_t);
 template std::size_t spd_workspace_bytes<float>(const SpdShape&, std::int64_t, const SpdOptions&);
 template std::size_t spd_workspace_bytes<double>(const SpdShape&, std::int64_t, const SpdOptions&);
 template cudaError_t launch_spd_solve(const SpdBatch<float>&, const SpdSolution<float>&, const SpdOptions&, void*,
                                       cudaStream_t);
 template cudaError_t launch_spd_solve(const SpdBatch<double>&, const SpdSolution<double>&, const SpdOptions&, void*,
                                       cudaStream_t);
-template cudaError_t launch_spd_factor(const SpdBatch<float>&, const SpdFactors<float>&, cudaStream_t);
-template cudaError_t launch_spd_factor(const SpdBatch<double>&, const SpdFactors<double>&, cudaStream_t);
-template cudaError_t launch_spd_solve_factored(const SpdFactoredBatch<float>&, const SpdSolution<float>&, cudaStream_t);
+template cudaError_t launch_spd_factor(const SpdBatch<float>&, const SpdFactors<float>&, cudaStream_t, void*);
+template cudaError_t launch_spd_factor(const SpdBatch<double>&, const SpdFactors<double>&, cudaStream_t, void*);
+template cudaError_t launch_spd_solve_factored(const SpdFactoredBatch<float>&, const SpdSolution<float>&, cudaStream_t,
+                                               void*);
 template cudaError_t launch_spd_solve_factored(const SpdFactoredBatch<double>&, const SpdSolution<double>&,
-                                               cudaStream_t);
+                                               cudaStream_t, void*);
 
 }  // namespace smallbatch

@@ -119,11 +119,12 @@ class CudaSpdSolver final : public SpdSolver {
     const bool one_a = batch.a_stride == 0;
     const auto a_bytes = static_cast<std::size_t>(shape.matrix_size()) * sizeof(T);
     const auto factors_bytes = static_cast<std::size_t>(size) * sizeof(T);
-    constexpr std::size_t arrays = 5;  // A, factors, info and two numbers
+    constexpr std::size_t arrays = 6;  // A, factors, info, two numbers and the workspace
     const auto needed = [&](std::int64_t count) {
       const std::size_t each =
           (one_a ? 0 : a_bytes) + factors_bytes + sizeof(std::int32_t) + sizeof(T) + sizeof(double);
-      return static_cast<std::size_t>(count) * each + a_bytes + arrays * alignment;
+      return static_cast<std::size_t>(count) * each + a_bytes + arrays * alignment +
+             spd_factor_workspace_bytes<T>(shape.n, count);
     };
     const std::int64_t piece = piece_size(batch.count, needed);
     const auto systems = static_cast<std::size_t>(piece);
@@ -135,13 +136,14 @@ class CudaSpdSolver final : public SpdSolver {
     if (factors.smallest_pivot != nullptr) on_device.smallest_pivot = reinterpret_cast<T*>(carve(systems * sizeof(T)));
     if (factors.log_determinant != nullptr)
       on_device.log_determinant = reinterpret_cast<double*>(carve(systems * sizeof(double)));
+    std::byte* const workspace = carve(spd_factor_workspace_bytes<T>(shape.n, piece));
 
     if (one_a) copy_systems(a, a_bytes, batch.a, shape.matrix_size(), 1);
     for (std::int64_t first = 0; first < batch.count; first += piece) {
       const SpdBatch<T> part{shape, std::min(piece, batch.count - first), a, nullptr, one_a ? 0 : tight};
       if (!one_a) copy_systems(a, a_bytes, batch.a + first * batch.a_step(), batch.a_step(), part.count);
       timer_.begin(stream_);
-      check(launch_spd_factor<T>(part, on_device, stream_.get()));
+      check(launch_spd_factor<T>(part, on_device, stream_.get(), workspace));
       timer_.end(stream_);
       const auto count = static_cast<std::size_t>(part.count);
       copy_back(factors.factors + first * step, step, on_device.factors, factors_bytes, part.count);
@@ -164,10 +166,12 @@ class CudaSpdSolver final : public SpdSolver {
     const bool one_factor = batch.factors_stride == 0, one_b = batch.b_stride == 0;
     const auto factors_bytes = static_cast<std::size_t>(shape.matrix_size()) * sizeof(T);
     const auto b_bytes = static_cast<std::size_t>(shape.rhs_size()) * sizeof(T);
-    constexpr std::size_t info_bytes = sizeof(std::int32_t), arrays = 5;  // factors, b, x and two arrays of info
+    constexpr std::size_t info_bytes = sizeof(std::int32_t),
+                          arrays = 6;  // factors, b, x, two arrays of info and the workspace
     const auto needed = [&](std::int64_t count) {
       const std::size_t each = (one_factor ? 0 : factors_bytes) + (one_b ? 1 : 2) * b_bytes + 2 * info_bytes;
-      return static_cast<std::size_t>(count) * each + factors_bytes + b_bytes + arrays * alignment;
+      return static_cast<std::size_t>(count) * each + factors_bytes + b_bytes + arrays * alignment +
+             spd_factor_workspace_bytes<T>(batch.n, count);
     };
     const std::int64_t piece = piece_size(batch.count, needed);
     const auto systems = static_cast<std::size_t>(piece);
@@ -178,6 +182,7 @@ class CudaSpdSolver final : public SpdSolver {
     SpdSolution<T> on_device;
     on_device.x = reinterpret_cast<T*>(carve(systems * b_bytes));
     on_device.info = reinterpret_cast<std::int32_t*>(carve(systems * info_bytes));
+    std::byte* const workspace = carve(spd_factor_workspace_bytes<T>(batch.n, piece));
 
     if (one_factor) {
       copy_systems(factors, factors_bytes, batch.factors, shape.matrix_size(), 1);
@@ -200,7 +205,7 @@ class CudaSpdSolver final : public SpdSolver {
       }
       if (!one_b) copy_systems(b, b_bytes, batch.b + first * batch.b_step(), batch.b_step(), part.count);
       timer_.begin(stream_);
-      check(launch_spd_solve_factored<T>(part, on_device, stream_.get()));
+      check(launch_spd_solve_factored<T>(part, on_device, stream_.get(), workspace));
       timer_.end(stream_);
       const std::int64_t step = solution.x_step(shape);
       copy_back(solution.x + first * step, step, on_device.x, b_bytes, part.count);

@@ -497,6 +497,7 @@ __global__ void __launch_bounds__(warp_lanes, 1)
 }
 
 using LargestMatrix = RepairMemory<max_system_size>;
+constexpr int most_in_shared_memory = 128;       // rows
 constexpr std::int64_t most_in_workspace = 256;  // most matrices that warps work on at a time
 static_assert(sizeof(RepairMemory<64>) <= shared_bytes_everywhere);
 
@@ -508,10 +509,11 @@ std::size_t pivot_repair_bytes(int n, std::int64_t count) {
 
 bool pivot_repair_needs_workspace(int n) {
   if (n <= 64) return false;
+  if (n > most_in_shared_memory) return true;
   int device = 0, most = 0;
   if (cudaGetDevice(&device) == cudaSuccess &&
       cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) == cudaSuccess)
-    return static_cast<std::size_t>(most) < sizeof(LargestMatrix);
+    return static_cast<std::size_t>(most) < sizeof(RepairMemory<most_in_shared_memory>);
   (void)cudaGetLastError();
   return false;
 }
@@ -535,11 +537,11 @@ cudaError_t launch_pivot_repair(const SpdBatch<T>& batch, const SpdSolution<T>& 
   const auto in_shared_memory = [&]<int N>(std::integral_constant<int, N> size) {
     return launch_with(repair_kernel<T, N, false>, size, max_blocks, static_cast<int>(sizeof(RepairMemory<N>)));
   };
-  constexpr std::integral_constant<int, max_system_size> largest;
   if (n <= 32) return in_shared_memory(std::integral_constant<int, 32>{});
   if (n <= 64) return in_shared_memory(std::integral_constant<int, 64>{});
-  return workspace == nullptr ? in_shared_memory(largest)
-                              : launch_with(repair_kernel<T, max_system_size, true>, largest, most_in_workspace, 0);
+  if (!pivot_repair_needs_workspace(n)) return in_shared_memory(std::integral_constant<int, most_in_shared_memory>{});
+  return launch_with(repair_kernel<T, max_system_size, true>, std::integral_constant<int, max_system_size>{},
+                     most_in_workspace, 0);
 }
 
 template cudaError_t launch_pivot_repair(const SpdBatch<float>&, const SpdSolution<float>&, double, std::byte*,

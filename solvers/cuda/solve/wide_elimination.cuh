@@ -1,10 +1,16 @@
 // L D L^T of a system in the shared memory of a block, substitution with its factors, and the inverse. Private to
 // solvers/cuda.
 //
-// Every thread factors a panel's diagonal block by itself, in registers, which needs no barrier. Then each thread has
-// one row of the panel. Then the threads subtract the panel's products from the columns behind it, in tiles of 4 x 4.
-// The inverse is X = Y D^-1 Y^T with L^T Y = I, and Y^T takes the place of the factor. Y does not come from Y L^T = I,
-// because errors would be larger (N. J. Higham, "Accuracy and Stability of Numerical Algorithms", chapter 14).
+// The elimination is left-looking, by columns K of tiles; V = L D:
+//
+// - A_IK -= sum_k V_Ik L_Kk^T on tensor cores, for two columns K at a time. The second of them still lacks the first,
+//   which is subtracted later. A warp then factors tile (K, K), every lane by itself.
+// - V_IK = A_IK L_KK^-T and L_IK = V_IK D_K^-1, a row per lane.
+//
+// Right-hand sides that are rows of tiles become D^-1 L^-1 b on the way.
+//
+// The inverse is X = M^T D^-1 M with M L = I, and M takes the place of L. M does not come from L M = I, because errors
+// would be larger (N. J. Higham, "Accuracy and Stability of Numerical Algorithms", chapter 14).
 #pragma once
 
 #include "solvers/cuda/solve/wide_system.cuh"
@@ -13,182 +19,320 @@ namespace smallbatch {
 
 namespace {
 
-/// Replaces the triangle of A by L and D, and computes 1 / d.
+/// Subtracts from the columns K and K + 1 of tiles what the columns to their left contribute, in `Rows` rows of tiles.
+/// The first of them is row I; each further one is `step` rows below the previous one.
+template <int Rows, class T>
+__device__ __forceinline__ void update_rows(const Wide<T>& w, int K, int I, int step) {
+  const bool two = K + 1 < w.a.columns;
+  T *const left = w.a.column(K), *const right = two ? w.a.column(K + 1) : left;
+  Sums<T> sums[Rows];  // transposed tiles
+#pragma unroll
+  for (int r = 0; r < Rows; ++r) {
+    const int place = tile_numbers * (I + r * step);
+    sums[r].c0 = load_transposed(left + place);
+    sums[r].c1 = load_transposed(right + place);
+  }
+  // The factors of the next product are loaded before this product is computed.
+  Tile<T> a0, a1, b[Rows];
+  Vector<T, 2> d;
+  const auto load = [&](int k) __attribute__((always_inline)) {
+    const T* const column = w.a.column(k);
+    d = *reinterpret_cast<const Vector<T, 2>*>(w.pivot + tile_rows * k + 2 * (lane_of_warp() % 4));
+    a0 = load_tile(column + tile_numbers * K);
+    a1 = load_tile(column + tile_numbers * (two ? K + 1 : K));
+#pragma unroll
+    for (int r = 0; r < Rows; ++r) b[r] = load_tile(column + tile_numbers * (I + r * step));
+  };
+  load(0);
+#pragma unroll 1
+  for (int k = 0; k < K; ++k) {
+    Tile<T> scaled0 = a0, scaled1 = a1, of_rows[Rows];
+#pragma unroll
+    for (int q = 0; q < 2; ++q) {
+      scaled0.v[q] = rounded_product(scaled0.v[q], -d.value[q]);
+      scaled1.v[q] = rounded_product(scaled1.v[q], -d.value[q]);
+    }
+#pragma unroll
+    for (int r = 0; r < Rows; ++r) of_rows[r] = b[r];
+    load(min(k + 1, K - 1));
+    const Operand<T> of0(scaled0), of1(scaled1);
+#pragma unroll
+    for (int r = 0; r < Rows; ++r) sums[r].add(of0, of1, Operand<T>(of_rows[r]));
+  }
+#pragma unroll
+  for (int r = 0; r < Rows; ++r) {
+    const int place = tile_numbers * (I + r * step);
+    sums[r].finish();
+    store_transposed(sums[r].c0, left + place);
+    if (two && I + r * step > K) store_transposed(sums[r].c1, right + place);
+  }
+}
+/// Updates the columns K and K + 1. The first warp has row K alone, so that it can soon factor the tile on the
+/// diagonal. The whole block calls.
+template <class T>
+__device__ __forceinline__ void update_columns(const Wide<T>& w, int K) {
+  const int others = warps_of_block() - 1, step = max(others, 1);
+  if (others > 0 && warp_of_block() == 0) {
+    update_rows<1>(w, K, K, 1);
+    return;
+  }
+#pragma unroll 1
+  for (int I = K + warp_of_block(); I < w.a.rows; I += 4 * step) {
+    if (I + 3 * step < w.a.rows)
+      update_rows<4>(w, K, I, step);
+    else if (I + 2 * step < w.a.rows)
+      update_rows<3>(w, K, I, step);
+    else if (I + step < w.a.rows)
+      update_rows<2>(w, K, I, step);
+    else
+      update_rows<1>(w, K, I, step);
+  }
+}
+/// Subtracts from two tiles of column K what the column before it contributes. The first of them is tile I.
+template <class T>
+__device__ __forceinline__ void update_by_last(const Wide<T>& w, int K, int I) {
+  const int place0 = tile_numbers * I, place1 = tile_numbers * min(I + 1, w.a.rows - 1);
+  T *const to = w.a.column(K), *const from = w.a.column(K - 1);
+  Tile<T> b = load_tile(from + tile_numbers * K);
+  const auto d = *reinterpret_cast<const Vector<T, 2>*>(w.pivot + tile_rows * (K - 1) + 2 * (lane_of_warp() % 4));
+#pragma unroll
+  for (int q = 0; q < 2; ++q) b.v[q] = rounded_product(b.v[q], -d.value[q]);
+  Sums<T> sums{load_tile(to + place0), load_tile(to + place1)};
+  sums.add(Operand<T>(load_tile(from + place0)), Operand<T>(load_tile(from + place1)), Operand<T>(b));
+  sums.finish();
+  store_tile(sums.c0, to + place0);
+  store_tile(sums.c1, to + place1);
+}
+
+/// Factors the tile (K, K). The whole warp calls; every lane factors the tile.
+template <class T>
+__device__ __forceinline__ void factor_diagonal(const Wide<T>& w, int K) {
+  constexpr int R = tile_rows;
+  T* const tile = w.a.tile(K, K);
+  T v[R][R], l[R][R], d[R], inverse[R];
+  unrolled<R>([&](auto i) __attribute__((always_inline)) { load_run(tile + R * i, v[i]); });
+  // Two pivots at a time: the second is the determinant of both rows and columns, divided by the first. Both
+  // reciprocals are therefore computed at the same time.
+#pragma unroll
+  for (int k = 0; k < R; k += 2) {
+    const T determinant = fma(v[k][k], v[k + 1][k + 1], -(v[k + 1][k] * v[k + 1][k]));
+    inverse[k] = reciprocal(v[k][k]);
+    inverse[k + 1] = v[k][k] * reciprocal(determinant);
+    d[k] = v[k][k];
+    d[k + 1] = determinant * inverse[k];
+    l[k + 1][k] = v[k + 1][k] * inverse[k];
+#pragma unroll
+    for (int m = k + 2; m < R; ++m) {
+      l[m][k] = v[m][k] * inverse[k];
+      v[m][k + 1] = fma(-v[m][k], l[k + 1][k], v[m][k + 1]);
+      l[m][k + 1] = v[m][k + 1] * inverse[k + 1];
+#pragma unroll
+      for (int t = k + 2; t <= m; ++t) v[m][t] = fma(-l[m][k + 1], v[t][k + 1], fma(-l[m][k], v[t][k], v[m][t]));
+    }
+  }
+  __syncwarp();  // the tile has been read
+  if (lane_of_warp() != 0) return;
+#pragma unroll
+  for (int i = 1; i < R; ++i) {
+    constexpr int piece = 16 / sizeof(T);
+#pragma unroll
+    for (int j = 0; j < i; j += piece) {
+      Vector<T, piece> part;
+#pragma unroll
+      for (int q = 0; q < piece; ++q) part.value[q] = j + q < i ? l[i][j + q] : T(1);
+      *reinterpret_cast<Vector<T, piece>*>(tile + R * i + j) = part;
+    }
+  }
+  store_run(d, w.pivot + R * K);
+  store_run(inverse, w.reciprocal + R * K);
+}
+
+/// Loads the numbers of L below the diagonal of a tile on the diagonal.
+template <class T>
+__device__ __forceinline__ void load_unit_triangle(const T* tile, T (&l)[tile_rows][tile_rows]) {
+  unrolled<tile_rows>([&](auto i) __attribute__((always_inline)) {
+    constexpr int piece = 16 / sizeof(T);
+#pragma unroll
+    for (int j = 0; j < i; j += piece) {
+      const auto part = *reinterpret_cast<const Vector<T, piece>*>(tile + tile_rows * i + j);
+#pragma unroll
+      for (int q = 0; q < piece; ++q) l[i][j + q] = part.value[q];
+    }
+  });
+}
+
+/// Solves V L_KK^T = A for the rows below tile (K, K), and scales them to L. The whole block calls.
+template <class T>
+__device__ __forceinline__ void solve_rows(const Wide<T>& w, int K) {
+  constexpr int R = tile_rows;
+  T l[R][R], inverse[R];
+  T* const column = w.a.column(K);
+  int row = R * (K + 1) + static_cast<int>(threadIdx.x);
+  if (row - lane_of_warp() >= R * w.a.rows) return;
+  load_unit_triangle(column + tile_numbers * K, l);
+  load_run(w.reciprocal + R * K, inverse);
+#pragma unroll 1
+  for (; row < R * w.a.rows; row += blockDim.x) {
+    T v[R];
+    load_run(column + R * row, v);
+#pragma unroll
+    for (int k = 0; k < R; ++k) {
+#pragma unroll
+      for (int m = k + 1; m < R; ++m) v[m] = fma(-l[m][k], v[k], v[m]);
+      v[k] *= inverse[k];
+    }
+    store_run(v, column + R * row);
+  }
+}
+
+/// Replaces the triangle of A by L, and computes D. The whole block calls.
 template <class T>
 __device__ __forceinline__ void factor(const Wide<T>& w) {
-  constexpr int P = panel_columns, S = tile_side;
-  const Panels<T> a = w.a;
 #pragma unroll 1
-  for (int k0 = 0; k0 < a.rows; k0 += P) {
-    const int first = k0 + P;  // first row behind the diagonal block
-    const int i = first + w.row;
-    T l[P][P], c[P];  // l: the diagonal block as [column][row]; c: the thread's row of the panel
-    unrolled<P>([&](auto k) __attribute__((always_inline)) {
-      load_run<k / Panels<T>::piece * Panels<T>::piece>(a.column(k0 + k) + k0, l[k]);
-      c[k] = i < a.rows ? a.at(i, k0 + k) : T(0);
-    });
-#pragma unroll
-    for (int k = 0; k < P; ++k) {
-      const T inverse = reciprocal(l[k][k]);
-      if (i < a.rows) a.at(i, k0 + k) = c[k] * inverse;
-#pragma unroll
-      for (int m = k + 1; m < P; ++m) {
-        const T below = l[k][m] * inverse;
-#pragma unroll
-        for (int t = k + 1; t <= m; ++t) l[t][m] = fma(-below, l[k][t], l[t][m]);
-        c[m] = fma(-below, c[k], c[m]);
-      }
-      // The factors of the diagonal block are first stored elsewhere, because other threads may still read the block.
-      if (w.row == block_threads - 1) {
-        w.memory.reciprocal[k0 + k] = inverse;
-        w.memory.diagonal[k][k] = l[k][k];
-#pragma unroll
-        for (int m = k + 1; m < P; ++m) w.memory.diagonal[k][m] = l[k][m] * inverse;
+  for (int K = 0; K < w.a.columns; ++K) {
+    if (K % 2 == 0) {
+      if (K > 0) update_columns(w, K);
+    } else {
+#pragma unroll 1
+      for (int I = K + 2 * warp_of_block(); I < w.a.rows; I += 2 * max(warps_of_block() - 1, 1)) {
+        update_by_last(w, K, I);
+        if (I == K && warps_of_block() > 1) break;  // the first warp has the tile on the diagonal alone
       }
     }
-    __syncthreads();  // the rows of the panel are complete, and the diagonal block has been read
-    if (w.row < P * P) a.at(k0 + w.row % P, k0 + w.row / P) = w.memory.diagonal[w.row / P][w.row % P];
-    // Tiles are numbered by columns, so that neighbouring threads have neighbouring rows.
-    const int side = (a.rows - first) / S, tiles = side * (side + 1) / 2;
+    __syncwarp();  // the tile on the diagonal is stored
+    if (warp_of_block() == 0) factor_diagonal(w, K);
+    __syncthreads();  // the column is updated, and its diagonal is factored
+    solve_rows(w, K);
+    __syncthreads();  // the column is complete
+  }
+}
+
+/// Replaces y, one right-hand side, by D^-1 L^-1 y. Every lane solves with a tile on the diagonal; then the lanes have
+/// rows below it. The whole warp calls.
+template <class T>
+__device__ __forceinline__ void substitute_forward(const Wide<T>& w, T* y) {
+  constexpr int R = tile_rows;
 #pragma unroll 1
-    for (int t = w.row; t < tiles; t += block_threads) {
-      const int rest = tiles - 1 - t;
-      const int from_end = static_cast<int>((sqrtf(static_cast<float>(8 * rest + 1)) - 1) / 2);
-      const int j = first + S * (side - 1 - from_end);
-      const int i = first + S * (side - 1 - (rest - from_end * (from_end + 1) / 2));
-      T sum[S][S];  // [column][row]
+  for (int K = 0; K < w.a.columns; ++K) {
+    const T* const column = w.a.column(K);
+    T l[R][R], x[R];
+    load_unit_triangle(column + tile_numbers * K, l);
+    load_run(y + R * K, x);
 #pragma unroll
-      for (int c = 0; c < S; ++c) load_run(a.column(j + c) + i, sum[c]);
+    for (int k = 0; k < R; ++k)
+#pragma unroll
+      for (int m = k + 1; m < R; ++m) x[m] = fma(-l[m][k], x[k], x[m]);
+#pragma unroll 1
+    for (int row = R * (K + 1) + lane_of_warp(); row < w.padded(); row += warp_lanes) {
+      T own[R], sum = y[row];
+      load_run(column + R * row, own);
+#pragma unroll
+      for (int k = 0; k < R; ++k) sum = fma(-own[k], x[k], sum);
+      y[row] = sum;
+    }
+    __syncwarp();  // the tile's part of y has been read
+    if (lane_of_warp() == 0) store_run(x, y + R * K);
+    __syncwarp();  // y is stored
+  }
+  for (int row = lane_of_warp(); row < w.padded(); row += warp_lanes) y[row] *= w.reciprocal[row];
+  __syncwarp();  // y is complete
+}
+
+/// Replaces y by L^-T y. Every lane solves with a tile on the diagonal; then the lanes have columns to the left of it.
+/// The whole warp calls.
+template <class T>
+__device__ __forceinline__ void substitute_back(const Wide<T>& w, T* y) {
+  constexpr int R = tile_rows;
+  const int lane = lane_of_warp();
+#pragma unroll 1
+  for (int K = w.a.columns - 1; K >= 0; --K) {
+    T l[R][R], x[R];
+    load_unit_triangle(w.a.tile(K, K), l);
+    load_run(y + R * K, x);
+#pragma unroll
+    for (int k = R - 1; k >= 0; --k)
+#pragma unroll
+      for (int m = k - 1; m >= 0; --m) x[m] = fma(-l[k][m], x[k], x[m]);
 #pragma unroll 2
-      for (int k = 0; k < P; ++k) {
-        const T* const column = a.column(k0 + k);
-        T own[S], other[S];
-        load_run(column + i, own);
-        load_run(column + j, other);
+    for (int column = lane; column < R * K; column += warp_lanes) {
+      const T* const own = w.a.tile(K, column / R) + column % R;
+      T sum = y[column];
 #pragma unroll
-        for (int c = 0; c < S; ++c) {
-          const T scaled = other[c] * w.memory.diagonal[k][k];
-#pragma unroll
-          for (int r = 0; r < S; ++r) sum[c][r] = fma(-scaled, own[r], sum[c][r]);
-        }
-      }
-#pragma unroll
-      for (int c = 0; c < S; ++c) store_run(sum[c], a.column(j + c) + i);
+      for (int k = R - 1; k >= 0; --k) sum = fma(-own[R * k], x[k], sum);
+      y[column] = sum;
     }
-    __syncthreads();  // the step is complete
+    __syncwarp();  // the tile's part of y has been read
+    if (lane == 0) store_run(x, y + R * K);
+    __syncwarp();  // y is stored
   }
 }
 
-/// Solves L y = b, or L^T y = b, in place for R columns of b. It goes panel by panel to the last, or from the panel
-/// with row `begin` back to the first. Each thread has its row of every column in registers.
-template <int R, bool Transposed, class T>
-__device__ __forceinline__ void substitute(const Wide<T>& w, int begin, T (&y)[R]) {
-  constexpr int P = panel_columns;
-  const Panels<T> a = w.a;
-  const int lane = w.lane(), first_of_warp = w.row - lane;
-  T* const solved = w.memory.substitution.solved[w.row / warp_lanes];
-#pragma unroll 1
-  for (int k0 = begin; Transposed ? k0 >= 0 : k0 < a.rows; k0 += Transposed ? -P : P) {
-    T* const right = w.memory.substitution.right[k0 / P % 2];
-    const int place = w.row - k0;  // position within the panel
-    const bool inside = place >= 0 && place < P;
-    if (inside)
-#pragma unroll
-      for (int c = 0; c < R; ++c) right[place * R + c] = y[c];
-    __syncthreads();  // the right-hand sides of the panel are stored
-    // Skips warps with rows that are done, or that this panel does not change.
-    if (Transposed ? first_of_warp >= k0 + P : first_of_warp + warp_lanes <= k0) continue;
-    if (lane < R) {
-      T z[P];
-#pragma unroll
-      for (int k = 0; k < P; ++k) z[k] = right[k * R + lane];
-#pragma unroll
-      for (int step = 0; step < P; ++step) {
-        const int k = Transposed ? P - 1 - step : step;
-#pragma unroll
-        for (int m = 0; m < P; ++m)
-          if (Transposed ? m < k : m > k)
-            z[m] = fma(-(Transposed ? a.at(k0 + k, k0 + m) : a.at(k0 + m, k0 + k)), z[k], z[m]);
-      }
-#pragma unroll
-      for (int k = 0; k < P; ++k) solved[k * R + lane] = z[k];
-    }
-    __syncwarp();  // the panel is solved
-    if (inside) {
-#pragma unroll
-      for (int c = 0; c < R; ++c) y[c] = solved[place * R + c];
-    } else if (Transposed ? place < 0 : place >= P && w.row < a.rows) {
-      T l[P];
-      if constexpr (Transposed) {
-        load_run(a.column(w.row) + k0, l);
-      } else {
-#pragma unroll
-        for (int k = 0; k < P; ++k) l[k] = a.at(w.row, k0 + k);
-      }
-#pragma unroll
-      for (int k = 0; k < P; ++k)
-#pragma unroll
-        for (int c = 0; c < R; ++c) y[c] = fma(-l[k], solved[k * R + c], y[c]);
-    }
-  }
-  __syncthreads();  // `right` and `solved` have been read
-}
-
-/// Solves L D L^T y = b in place.
-template <int R, class T>
-__device__ __forceinline__ void solve(const Wide<T>& w, T (&y)[R]) {
-  substitute<R, false>(w, 0, y);
-#pragma unroll
-  for (int c = 0; c < R; ++c) y[c] *= w.row < w.a.rows ? w.memory.reciprocal[w.row] : T(0);
-  substitute<R, true>(w, w.a.rows - panel_columns, y);
-}
-
-/// Replaces L by Y^T, where L^T Y is the identity. It goes from the last row back, because a row of Y^T needs only
-/// the rows of L at or above it.
+/// Replaces L by M, where M L is the identity. It goes from the last column of tiles back: column k is
+/// -M_(I > k) L_(I > k, k) L_kk^-1. The column of L is first copied to w.work, with transposed tiles. The whole block
+/// calls.
 template <class T>
 __device__ __forceinline__ void invert_factor(const Wide<T>& w) {
-  constexpr int P = panel_columns;
-  static_assert(P == together);
+  constexpr int R = tile_rows;
 #pragma unroll 1
-  for (int row = w.a.rows - P; row >= 0; row -= P) {
-    T y[P];
+  for (int K = w.a.columns - 1; K >= 0; --K) {
+    T* const column = w.a.column(K);
+    T* const copy = w.work - tile_numbers * K;  // of the column; begins at w.work
+    __syncthreads();                            // the previous column is complete
+    for (int I = K + warp_of_block(); I < w.a.columns; I += warps_of_block()) {
+      const T* const tile = column + tile_numbers * I;
+      store_tile(I == K ? load_tile(tile) : load_transposed(tile), copy + tile_numbers * I);
+    }
+    __syncthreads();  // the column is copied
+#pragma unroll 1
+    for (int I0 = K + 1 + 2 * warp_of_block(); I0 < w.a.columns; I0 += 2 * warps_of_block()) {
+      const int I1 = min(I0 + 1, w.a.columns - 1);
+      Sums<T> sums;
+#pragma unroll 2
+      for (int J = K + 1; J <= I1; ++J) {
+        const T* const from = w.a.column(J);
+        const Tile<T> a0 = J <= I0 ? load_tile(from + tile_numbers * I0) : Tile<T>{};
+        sums.add(Operand<T>(a0), Operand<T>(load_tile(from + tile_numbers * I1)),
+                 Operand<T>(load_tile(copy + tile_numbers * J)));
+      }
+      sums.finish();
+      store_tile(sums.c0, column + tile_numbers * I0);
+      store_tile(sums.c1, column + tile_numbers * I1);
+    }
+    __syncthreads();  // the products are stored
+    T l[R][R];
+    load_unit_triangle(copy + tile_numbers * K, l);
+#pragma unroll 1
+    for (int row = R * K + static_cast<int>(threadIdx.x); row < w.padded(); row += blockDim.x) {
+      T v[R];
+      load_run(column + R * row, v);
 #pragma unroll
-    for (int c = 0; c < P; ++c) y[c] = w.row == row + c ? T(1) : T(0);
-    substitute<P, true>(w, row, y);
-    if (w.row < row + P) store_run(y, w.a.column(w.row) + row);
-    __syncthreads();  // the rows are complete
+      for (int k = R - 1; k >= 0; --k) {
+        v[k] = row < R * (K + 1) ? T(row == R * K + k) : -v[k];
+#pragma unroll
+        for (int m = k + 1; m < R; ++m) v[k] = fma(-l[m][k], v[m], v[k]);
+      }
+      store_run(v, column + R * row);
+    }
   }
+  __syncthreads();  // the factor is inverted
 }
 
-/// Calls visit(j, x) for the elements of the thread's row of Y D^-1 Y^T. Mirrored elements have the same bits. All
-/// lanes of a warp call.
-template <class T, class Visit>
-__device__ __forceinline__ void visit_inverse(const Wide<T>& w, Visit&& visit) {
-  constexpr int S = tile_side, piece = Panels<T>::piece;
-  const auto panel_of = [](int i) { return i & ~(panel_columns - 1); };
-  const int begin = panel_of(min(w.row, w.a.rows - 1));
-  const T* const own_column = w.a.column(min(w.row, w.a.rows - 1));
-#pragma unroll 1
-  for (int j = 0; j < w.rows; j += S) {
-    T sum[S]{};
-#pragma unroll 1
-    for (int k = max(w.row - w.lane(), panel_of(j)); k < w.a.rows; k += piece) {
-      if (k < begin) continue;
-      T own[piece], per_pivot[piece];
-      load_run(own_column + k, own);
-      load_run(w.memory.reciprocal + k, per_pivot);
+/// Computes the tiles (I0, J) and (I1, J) of X = M^T D^-1 M, where I1 is I0 + 1 or I0. The whole warp calls.
+template <class T>
+__device__ __forceinline__ Sums<T> multiply_inverse(const Wide<T>& w, int I0, int I1, int J) {
+  Sums<T> sums;
+#pragma unroll 2
+  for (int k = max(I0, J); k < w.a.columns; ++k) {
+    const Tile<T> a1 = k >= I1 ? load_transposed(w.a.tile(k, I1)) : Tile<T>{};
+    Tile<T> b = load_transposed(w.a.tile(k, J));
+    const auto inverse =
+        *reinterpret_cast<const Vector<T, 2>*>(w.reciprocal + tile_rows * k + 2 * (lane_of_warp() % 4));
 #pragma unroll
-      for (int c = 0; c < S; ++c) {
-        T other[piece];
-        load_run(w.a.column(j + c) + k, other);
-#pragma unroll
-        for (int i = 0; i < piece; ++i) sum[c] = fma(own[i] * other[i], per_pivot[i], sum[c]);
-      }
-    }
-#pragma unroll
-    for (int c = 0; c < S; ++c)
-      if (j + c < w.rows) visit(j + c, sum[c]);
+    for (int q = 0; q < 2; ++q) b.v[q] = rounded_product(b.v[q], inverse.value[q]);
+    sums.add(Operand<T>(load_transposed(w.a.tile(k, I0))), Operand<T>(a1), Operand<T>(b));
   }
+  sums.finish();
+  return sums;
 }
 
 }  // namespace

@@ -7,85 +7,113 @@ namespace smallbatch {
 
 namespace {
 
-/// Largest norms over columns of x and rows of A, for a backward error like that of common/stored_judgement.cuh. For a
+constexpr int judged_together = 4;  // columns of x
+
+/// Adds up the residuals of the lanes that share a row. The whole warp calls.
+__device__ __forceinline__ double sum_of_residuals(Residual<float> r) { return sum_of_group<4>(r.sum); }
+__device__ __forceinline__ double sum_of_residuals(Residual<double> r) {
+  return sum_of_group<4>(r.high) + sum_of_group<4>(r.low);
+}
+
+/// Largest norms over columns of x, for a backward error like that of common/stored_judgement.cuh. For a
 /// solution, `residual` is the largest ||r||_1 / ||x||_1. For an inverse, `residual` is the largest ||r||_1 and
-/// `solution` the largest ||x||_1. `matrix` is ||A||_1.
+/// `solution` the largest ||x||_1.
 struct Largest {
-  double residual = 0, solution = 0, matrix = 0;
+  double residual = 0, solution = 0;
 };
+/// Judges the columns first .. first + C - 1 of x, as far as they exist. The whole block calls.
 template <int C, class T>
 __device__ __forceinline__ void judge_columns(const Wide<T>& w, int first, double a_factor, double x_factor,
                                               Largest& largest) {
+  using Factor = typename Residual<T>::Factor;
   const Arguments<T>& args = w.args;
-  const int n = w.rows, columns = w.columns_of_x(), used = args.inverse ? n : columns;
-  const bool mine = w.row < n;
-  Residual<T> residual[C];
-  double norm[C];
+  const int n = args.n, columns = w.columns_of_x(), lane = lane_of_warp();
+  const T* const x = args.to.x + w.system * args.to.x_stride + first;
+  auto* const factors = reinterpret_cast<Factor*>(w.work);  // [C][padded]
+  const auto of_x = [&](int row, int c) -> T {
+    return row < n && first + c < columns ? x[static_cast<std::int64_t>(row) * columns + c] : T(0);
+  };
+  double factor[C], norm[C];
 #pragma unroll
   for (int c = 0; c < C; ++c) {
-    const bool there = mine && first + c < used;
-    const T x =
-        there ? args.to.x[w.system * args.to.x_stride + static_cast<std::int64_t>(w.row) * columns + first + c] : T(0);
-    double factor = x_factor;
-    if (sizeof(T) == sizeof(double) && !args.inverse)
-      factor = power_of_two<double>(normalizing_exponent(max_of_block(abs(x))));
-    double right = 0;
-    if (args.inverse)
-      right = w.row == first + c ? 1 : 0;
-    else if (there)
-      right = args.b[w.system * args.b_step + static_cast<std::int64_t>(w.row) * columns + first + c];
-    const double value = static_cast<double>(x) * factor;
-    w.memory.x[c][w.row] = Residual<T>::factor(value);
-    norm[c] = abs(value);
-    residual[c] = Residual<T>(with_factors(right, a_factor, factor));
-  }
-  __syncthreads();  // the columns are stored
-  double sum = 0;
-  if (mine) {
-    const T* const own_column = w.a.column(w.row);
-#pragma unroll 4
-    for (int j = 0; j < n; ++j) {
-      const double value = static_cast<double>(j <= w.row ? w.a.at(w.row, j) : own_column[j]) * a_factor;
-      sum += abs(value);
-#pragma unroll
-      for (int c = 0; c < C; ++c) residual[c].subtract(value, w.memory.x[c][j]);
+    factor[c] = x_factor;
+    if (sizeof(T) == sizeof(double) && !args.inverse) {
+      T top = 0;
+      for (int row = threadIdx.x; row < n; row += blockDim.x) top = max(top, abs(of_x(row, c)));
+      factor[c] = power_of_two<double>(normalizing_exponent(max_of_block(top)));
+    }
+    norm[c] = 0;
+    for (int row = threadIdx.x; row < w.padded(); row += blockDim.x) {
+      const double value = static_cast<double>(of_x(row, c)) * factor[c];
+      norm[c] += abs(value);
+      factors[c * w.padded() + row] = Residual<T>::factor(value);
     }
   }
-  largest.matrix = max(largest.matrix, sum);  // sum of the thread's row; the other norms are those of the block
+  __syncthreads();  // the columns are stored
+  double of_residual[C]{};
+#pragma unroll 1
+  for (int I = warp_of_block(); I < w.a.columns; I += warps_of_block()) {
+    const int row = tile_rows * I + lane / 4;
+    Residual<T> residual[C];
+#pragma unroll
+    for (int c = 0; c < C; ++c) {
+      double right = 0;
+      if (lane % 4 != 0 || row >= n || first + c >= columns)
+        right = 0;
+      else if (args.inverse)
+        right = row == first + c ? 1 : 0;
+      else
+        right = args.b[w.system * args.b_step + static_cast<std::int64_t>(row) * columns + first + c];
+      residual[c] = Residual<T>(with_factors(right, a_factor, factor[c]));
+    }
+    visit_row(w, I, [&](int J, const Tile<T>& a) {
+#pragma unroll
+      for (int q = 0; q < 2; ++q) {
+        const int column = tile_rows * J + 2 * (lane % 4) + q;
+#pragma unroll
+        for (int c = 0; c < C; ++c)
+          residual[c].subtract(static_cast<double>(a.v[q]) * a_factor, factors[c * w.padded() + column]);
+      }
+    });
+#pragma unroll
+    for (int c = 0; c < C; ++c) {
+      const double of_row = sum_of_residuals(residual[c]);
+      if (row < n && lane % 4 == 0) of_residual[c] += abs(of_row);
+    }
+  }
 #pragma unroll
   for (int c = 0; c < C; ++c) {
-    const bool counts = first + c < used;
-    const double of_residual = sum_of_block(counts && mine ? abs(residual[c].value()) : 0.0);
-    const double of_solution = sum_of_block(norm[c]);
-    largest.solution = max(largest.solution, of_solution);
-    if (of_residual != 0)
-      largest.residual = max(largest.residual, args.inverse ? of_residual : of_residual / of_solution);
+    const double r = sum_of_block(of_residual[c]), solution = sum_of_block(norm[c]);
+    if (first + c >= columns) continue;
+    largest.solution = max(largest.solution, solution);
+    if (r != 0) largest.residual = max(largest.residual, args.inverse ? r : r / solution);
   }
   __syncthreads();  // the columns have been read
 }
 
-/// Returns the backward error of all of x, which is stored already.
+/// Returns the backward error of all of x, which is stored already. The whole block calls.
 template <class T>
 __device__ __forceinline__ double judge(const Wide<T>& w) {
-  const int n = w.rows, columns = w.args.inverse ? n : w.args.nrhs;
-  double a_factor = 1, x_factor = 1;  // powers of two, which cancel in the result
-  if constexpr (sizeof(T) == sizeof(double)) {
-    a_factor = power_of_two<double>(normalizing_exponent(max_of_block(w.row < n ? abs(w.a.at(w.row, w.row)) : T(0))));
-    if (w.args.inverse)
-      x_factor = power_of_two<double>(normalizing_exponent(
-          max_of_block(w.row < n ? abs(w.args.to.x[w.system * w.args.to.x_stride + w.row * (w.args.n + 1)]) : T(0))));
+  const int n = w.args.n, columns = w.columns_of_x();
+  const MatrixNorm of_a = norm_of(w);
+  double x_factor = 1;  // a power of two, which cancels in the result
+  if (sizeof(T) == sizeof(double) && w.args.inverse) {
+    T top = 0;
+    for (int row = threadIdx.x; row < n; row += blockDim.x)
+      top = max(top, abs(w.args.to.x[w.system * w.args.to.x_stride + row * (n + 1)]));
+    x_factor = power_of_two<double>(normalizing_exponent(max_of_block(top)));
   }
+  const double a_factor = power_of_two<double>(-of_a.exponent);
   Largest largest;
   if (columns == 1) {
     judge_columns<1>(w, 0, a_factor, x_factor, largest);
   } else {
-    constexpr int C = WideMemory<T>::judged_together;
 #pragma unroll 1
-    for (int first = 0; first < columns; first += C) judge_columns<C>(w, first, a_factor, x_factor, largest);
+    for (int first = 0; first < columns; first += judged_together)
+      judge_columns<judged_together>(w, first, a_factor, x_factor, largest);
   }
-  const double norm_a = max_of_block(largest.matrix);
   if (largest.residual == 0) return 0;
-  return largest.residual / (w.args.inverse ? norm_a * largest.solution : norm_a);
+  return largest.residual / (w.args.inverse ? of_a.norm * largest.solution : of_a.norm);
 }
 
 }  // namespace

@@ -1,54 +1,57 @@
 // A system of more than 64 rows in the shared memory of a block: its layout, loading it, and reductions over the block.
 // Private to solvers/cuda.
 //
-// A block of 128 threads has one system, and a thread has one row. The lower triangle lies in panels of 8 columns,
-// column after column. Threads of neighbouring rows therefore read neighbouring numbers. Threads read 16 bytes of a
-// column at a time. Padding between columns avoids bank conflicts when threads read neighbouring columns of one row.
-// Identity rows pad n to whole panels.
+// The lower triangle is in tiles of 8 x 8 numbers, which lie column after column of tiles. A tile is stored by rows, so
+// all rows of a column of tiles follow each other. Tiles on the diagonal have their upper triangles, too. Identity rows
+// pad n to whole tiles. Up to 8 right-hand sides are one more row of tiles: right-hand side r is row r of these tiles.
 #pragma once
 
 #include <type_traits>
 
 #include "solvers/cuda/common/status.cuh"
+#include "solvers/cuda/solve/wide_products.cuh"
 
 namespace smallbatch {
 
 namespace {
 
-constexpr int block_threads = max_system_size, block_warps = block_threads / warp_lanes;
-constexpr int panel_columns = 8, tile_side = 4;
-constexpr int together = 8;  // right-hand sides that are solved at a time, if there are several
+constexpr int most_warps = 8;           // of a block
+constexpr int carried_rhs = tile_rows;  // right-hand sides that may be a row of tiles
 
-constexpr int padded_rows(int n) { return (n + panel_columns - 1) / panel_columns * panel_columns; }
+__device__ __forceinline__ int warps_of_block() { return static_cast<int>(blockDim.x) / warp_lanes; }
+__device__ __forceinline__ int warp_of_block() { return static_cast<int>(threadIdx.x) / warp_lanes; }
+__device__ __forceinline__ int lane_of_warp() { return static_cast<int>(threadIdx.x) % warp_lanes; }
 
-/// A lower triangle in shared memory. Its diagonal blocks have their upper triangles, too.
+constexpr int tiles_of(int n) { return (n + tile_rows - 1) / tile_rows; }
+
+/// The tiles of a system. Tile (I, K) has I >= K.
 template <class T>
-struct Panels {
-  // Elements in a 16-byte access, and padding elements between columns.
-  static constexpr int piece = 16 / sizeof(T), padding = piece;
-  T* first;
-  int rows;  // rows after padding
+struct Tiles {
+  T* first;           // in shared memory
+  int rows, columns;  // of tiles; rows = columns + 1 if right-hand sides are carried along
+  T* beyond;          // in global memory: the columns from `kept` on, if not all fit into shared memory; otherwise null
+  int kept;
 
-  static constexpr int size(int rows) {
-    const int panels = rows / panel_columns;
-    return panel_columns * panels * (rows + padding) - panel_columns * panel_columns / 2 * panels * (panels - 1);
+  /// Returns the number of tiles in the first columns.
+  static constexpr int count(int rows, int columns) { return columns * rows - columns * (columns - 1) / 2; }
+  /// Returns the address that tile (0, K) would have.
+  [[nodiscard]] __device__ __forceinline__ T* column(int K) const {
+    T* const begin = beyond != nullptr && K >= kept ? beyond - tile_numbers * count(rows, kept) : first;
+    return begin + tile_numbers / 2 * K * (2 * rows - K - 1);
   }
-  /// Returns the address that element (0, j) would have.
-  [[nodiscard]] __device__ __forceinline__ T* column(int j) const {
-    const int before = j & ~(panel_columns - 1);
-    return first + before * (rows + padding) - before * (before - panel_columns) / 2 +
-           (j - before) * (rows - before + padding) - before;
+  [[nodiscard]] __device__ __forceinline__ T* tile(int I, int K) const { return column(K) + tile_numbers * I; }
+  /// Returns element (i, j), where j <= i or both are in one tile.
+  [[nodiscard]] __device__ __forceinline__ T& at(int i, int j) const {
+    return column(j / tile_rows)[tile_rows * i + j % tile_rows];
   }
-  /// Returns element (i, j), with j <= i, or with both in one diagonal block.
-  [[nodiscard]] __device__ __forceinline__ T& at(int i, int j) const { return column(j)[i]; }
 };
 
-/// Loads numbers in 16-byte accesses, from `First` on.
-template <int First = 0, int Count, class T>
+/// Loads `Count` numbers in accesses of 16 bytes.
+template <int Count, class T>
 __device__ __forceinline__ void load_run(const T* from, T (&to)[Count]) {
-  constexpr int piece = Panels<T>::piece;
+  constexpr int piece = 16 / sizeof(T);
 #pragma unroll
-  for (int i = First; i < Count; i += piece) {
+  for (int i = 0; i < Count; i += piece) {
     const auto part = *reinterpret_cast<const Vector<T, piece>*>(from + i);
 #pragma unroll
     for (int k = 0; k < piece; ++k) to[i + k] = part.value[k];
@@ -56,7 +59,7 @@ __device__ __forceinline__ void load_run(const T* from, T (&to)[Count]) {
 }
 template <int Count, class T>
 __device__ __forceinline__ void store_run(const T (&from)[Count], T* to) {
-  constexpr int piece = Panels<T>::piece;
+  constexpr int piece = 16 / sizeof(T);
 #pragma unroll
   for (int i = 0; i < Count; i += piece) {
     Vector<T, piece> part;
@@ -68,28 +71,15 @@ __device__ __forceinline__ void store_run(const T (&from)[Count], T* to) {
 
 // Reductions over the block; all threads call.
 
-/// Results of each warp; the reductions share this memory.
-union Parts {
-  double of_double[block_warps];
-  float of_float[block_warps];
-  int of_int[block_warps];
-};
-template <class V>
-__device__ V* parts_of(Parts& parts) {
-  if constexpr (std::is_same_v<V, double>) return parts.of_double;
-  if constexpr (std::is_same_v<V, float>) return parts.of_float;
-  if constexpr (std::is_same_v<V, int>) return parts.of_int;
-}
 template <class V, class Join>
 __device__ __forceinline__ V joined(V of_warp, Join&& join) {
-  __shared__ Parts memory;
-  V* const parts = parts_of<V>(memory);
+  __shared__ V parts[most_warps];
   __syncthreads();  // the previous reduction has been read
-  if (threadIdx.x % warp_lanes == 0) parts[threadIdx.x / warp_lanes] = of_warp;
+  if (lane_of_warp() == 0) parts[warp_of_block()] = of_warp;
   __syncthreads();  // all parts are stored
   V all = parts[0];
-#pragma unroll
-  for (int w = 1; w < block_warps; ++w) all = join(all, parts[w]);
+#pragma unroll 1
+  for (int w = 1; w < warps_of_block(); ++w) all = join(all, parts[w]);
   return all;
 }
 template <class V>
@@ -102,134 +92,242 @@ __device__ V max_of_block(V value) {
 }
 __device__ bool any_of_block(bool value) { return __syncthreads_or(static_cast<int>(value)) != 0; }
 
-/// Data of a system that a block keeps besides its triangle.
-template <class T>
-struct alignas(16) WideMemory {
-  static constexpr int judged_together = sizeof(T) == sizeof(float) ? 4 : 1;  // columns of x that are judged at a time
-  struct Substitution {
-    T right[2][panel_columns * together];             // the rows of the right-hand sides in a panel
-    T solved[block_warps][panel_columns * together];  // these rows, solved; each warp solves them for itself
-  };
-  T reciprocal[block_threads];  // 1 / d
-  short exponent[block_threads];
-  // These are in shared memory to save registers.
-  double norm;  // ||A||_1 2^-norm_exponent, if it is wanted
-  int norm_exponent;
-  std::int32_t of_input;  // the status of the input, if its triangles differ
-  bool differ;
-  union {
-    T diagonal[panel_columns][panel_columns];  // diagonal block of a panel as [column][row]
-    Substitution substitution;
-    typename Residual<T>::Factor x[judged_together][block_threads];
-  };
-};
-
-/// A system and the thread's row in it, as all steps use them.
+/// A system, as all steps use it.
 template <class T>
 struct Wide {
   const Arguments<T>& args;
   std::int64_t system;
-  Panels<T> a;
-  WideMemory<T>& memory;
-  int rows;  // n of the system; args.n may be larger
-  int row;   // row of the thread
-  bool far;  // whether the system is scaled
+  Tiles<T> a;
+  // Vectors in shared memory, each as long as the rows of tiles.
+  T* pivot;          // d
+  T* reciprocal;     // 1 / d
+  short* exponent;   // D of the scaled matrix D A D has 2^exponent
+  T* work;           // several vectors
+  bool far = false;  // whether the system is scaled
 
   [[nodiscard]] __device__ int columns_of_x() const { return args.inverse ? args.n : args.nrhs; }
-  [[nodiscard]] __device__ int lane() const { return row % warp_lanes; }
-  [[nodiscard]] __device__ int exponent() const { return far ? memory.exponent[row] : 0; }
+  [[nodiscard]] __device__ int padded() const { return tile_rows * a.columns; }
+  [[nodiscard]] __device__ int exponent_of_row(int row) const { return far ? exponent[row] : 0; }
   [[nodiscard]] __device__ const T* row_of_a(int i) const {
     return args.a + system * args.a_step + (args.storage == Storage::packed_lower ? i * (i + 1) / 2 : i * args.n);
   }
+  [[nodiscard]] __device__ T* vector(int v) const { return work + v * padded(); }
 };
 
-/// Loads the lower triangle from global memory.
-template <class T>
-__device__ void load_triangle(const Wide<T>& w) {
-  const int n = w.rows;
-  // Copies row by row, because rows are contiguous in global memory.
-#pragma unroll 2
-  for (int i = w.row / warp_lanes; i < n; i += block_warps) {
-    const T* const from = w.row_of_a(i);
-#pragma unroll
-    for (int u = 0; u < block_warps; ++u) {
-      const int j = warp_lanes * u + w.lane();
-      if (j > i) continue;
-      const auto to = static_cast<unsigned>(__cvta_generic_to_shared(&w.a.at(i, j)));
-      asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(to), "l"(from + j), "n"(sizeof(T)) : "memory");
+/// The tiles J <= I < `rows` that a warp works on, with J in steps of `Step`. The warps take turns.
+template <int Step = 1>
+struct TileWalk {
+  int rows, I = 0, J = Step * warp_of_block();
+  __device__ __forceinline__ explicit TileWalk(int rows) : rows(rows) { settle(); }
+  [[nodiscard]] __device__ __forceinline__ bool done() const { return I >= rows; }
+  __device__ __forceinline__ void next() {
+    J += Step * warps_of_block();
+    settle();
+  }
+
+ private:
+  __device__ __forceinline__ void settle() {
+    while (J > I && I < rows) {
+      J -= (I + Step) / Step * Step;
+      ++I;
     }
   }
-  if (w.row < w.a.rows)
-    for (int i = max(n, w.row & ~(panel_columns - 1)); i < w.a.rows; ++i) w.a.at(i, w.row) = i == w.row ? T(1) : T(0);
-  asm volatile("cp.async.wait_all;" ::: "memory");
-  __syncthreads();  // the triangle is complete
-}
+};
 
-/// Returns whether the triangles of a dense matrix differ in a bit.
+/// Copies a number, or starts to copy it if it goes to shared memory.
 template <class T>
-__device__ bool triangles_differ(const Wide<T>& w) {
-  const int n = w.rows;
-  unsigned bits = 0;
-#pragma unroll 4
-  for (int i = w.row / warp_lanes; i < n; i += block_warps) {
-    const T *const from = w.row_of_a(i), *const column = w.a.column(i);
-#pragma unroll
-    for (int u = 0; u < block_warps; ++u)
-      if (const int j = warp_lanes * u + w.lane(); j > i && j < n) bits |= differing_bits(from[j], column[j]);
+__device__ __forceinline__ void copy_number(const Tiles<T>& tiles, T* to, const T* from) {
+  if (tiles.beyond != nullptr) {
+    *to = *from;
+    return;
   }
-  return any_of_block(bits != 0);
+  const auto shared = static_cast<unsigned>(__cvta_generic_to_shared(to));
+  asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(shared), "l"(from), "n"(sizeof(T)) : "memory");
 }
-
-/// Computes ||A||_1 from the triangle, in double precision.
 template <class T>
-__device__ void find_norm(const Wide<T>& w) {
-  const int n = w.rows;
-  int exponent = 0;
-  if constexpr (sizeof(T) == sizeof(double))
-    exponent = -normalizing_exponent(max_of_block(w.row < n ? abs(w.a.at(w.row, w.row)) : T(0)));
-  const double factor = power_of_two<double>(-exponent);
-  double sum = 0;
-  if (w.row < n)
-#pragma unroll 4
-    for (int j = 0; j < n; ++j) sum += abs(static_cast<double>(w.a.at(max(w.row, j), min(w.row, j))) * factor);
-  sum = max_of_block(sum);
-  if (w.row == 0) {
-    w.memory.norm = sum;
-    w.memory.norm_exponent = exponent;
-  }
+__device__ __forceinline__ void start_piece(unsigned to, const T* from) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
 }
 
-/// Scales the triangle to D A D, if the diagonal is far from 1. With `Factors`, the triangle holds the factors of A,
-/// and becomes the factors of D A D. Returns whether it was scaled.
-template <bool Factors, class T>
-__device__ bool scale_triangle(const Wide<T>& w) {
-  const bool mine = w.row < w.rows;
-  const T diagonal = mine ? w.a.at(w.row, w.row) : T(1);
-  if (!any_of_block(far_bits(diagonal) != 0)) return false;
-  w.memory.exponent[w.row] = static_cast<short>(diagonal > 0 ? -(exponent_of(diagonal) >> 1) : 0);
-  __syncthreads();  // the exponents are stored
-  if (mine) {
-    const T power = power_of_two<T>(w.memory.exponent[w.row]);
+/// Starts to bring a dense matrix into the L2 cache, if one instruction can do it. Later loads then wait less.
+template <class T>
+__device__ __forceinline__ void prefetch_matrix(const Wide<T>& w) {
+  NV_IF_TARGET(NV_PROVIDES_SM_90,
+               (if (threadIdx.x == 0 && w.args.vectors) asm volatile(
+                    "cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(w.args.a + w.system * w.args.a_step),
+                    "r"(w.args.n * w.args.n * static_cast<int>(sizeof(T))));))
+}
+
+/// Starts to load the lower triangle from global memory. Each warp loads rows of tiles.
+template <class T>
+__device__ __forceinline__ void begin_triangle(const Wide<T>& w) {
+  const int n = w.args.n, lane = lane_of_warp(), last = w.a.columns - 1;
+  if (w.args.vectors) {
+    constexpr int P = 16 / sizeof(T), per_row = tile_rows / P, side_by_side = warp_lanes / (4 * per_row);
+    constexpr int growth = tile_numbers * side_by_side * side_by_side * static_cast<int>(sizeof(T));
+    const int column = lane % per_row * P, row = lane / per_row % 4, next = lane / (4 * per_row);
+    const T* from = w.row_of_a(tile_rows * warp_of_block() + row) + tile_rows * next + column;
+    const int to_next = tile_rows * warps_of_block() * n;
 #pragma unroll 1
-    for (int j = 0; j <= w.row; ++j) {
-      const int other = w.memory.exponent[j];
-      T& value = w.a.at(w.row, j);
-      value = value * power * power_of_two<T>(Factors && j < w.row ? -other : other);
+    for (int I = warp_of_block(); I <= last; I += warps_of_block(), from += to_next) {
+      const int below = n - (tile_rows * I + row);  // rows of A from the lane's first row on
+      const int end = below <= 0 ? 0 : min(I + 1, (n - column + tile_rows - 1) / tile_rows);  // behind the last tile
+      // Tile (I, J + side_by_side) is `step` bytes behind tile (I, J).
+      auto to = static_cast<unsigned>(__cvta_generic_to_shared(w.a.tile(I, next) + tile_rows * row + column));
+      int step = (2 * w.a.rows - 2 * next - side_by_side - 1) * (growth / side_by_side / 2);
+      const T *upper = from, *lower = from + 4 * n;
+#pragma unroll 4
+      for (int J = next; J < end; J += side_by_side) {
+        start_piece(to, upper);
+        if (below > 4) start_piece(to + 4 * tile_rows * sizeof(T), lower);
+        upper += tile_rows * side_by_side;
+        lower += tile_rows * side_by_side;
+        to += step;
+        step -= growth;
+      }
+    }
+  } else {
+#pragma unroll 1
+    for (int I = warp_of_block(); I <= last; I += warps_of_block())
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const int i = tile_rows * I + 4 * half + lane / tile_rows, end = i < n ? i : -1;
+        const T* const from = w.row_of_a(i);
+#pragma unroll 2
+        for (int j = lane % tile_rows; j <= end; j += tile_rows)
+          copy_number(w.a, w.a.tile(I, j / tile_rows) + warp_lanes * half + lane, from + j);
+      }
+  }
+  for (int J = warp_of_block(); w.padded() > n && J <= last; J += warps_of_block())
+    for (int e = lane; e < tile_numbers; e += warp_lanes) {
+      const int i = tile_rows * last + e / tile_rows, j = tile_rows * J + e % tile_rows;
+      if (i >= n || j >= n) w.a.tile(last, J)[e] = i == j ? T(1) : T(0);
+    }
+}
+/// Starts to load the first right-hand sides into their row of tiles.
+template <class T>
+__device__ __forceinline__ void begin_rhs(const Wide<T>& w) {
+  const std::int64_t nrhs = w.args.nrhs;
+  const T* const b = w.args.b + w.system * w.args.b_step;
+#pragma unroll 1
+  for (int i = threadIdx.x; i < w.padded(); i += blockDim.x) {
+    T* const to = &w.a.at(w.padded(), i);
+#pragma unroll 1
+    for (int c = 0; c < min(w.args.nrhs, carried_rhs); ++c)
+      if (i < w.args.n)
+        copy_number(w.a, to + c * tile_rows, b + i * nrhs + c);
+      else
+        to[c * tile_rows] = 0;
+  }
+}
+/// Waits for the copies. The whole block calls.
+__device__ __forceinline__ void finish_copies() {
+  asm volatile("cp.async.wait_all;" ::: "memory");
+  __syncthreads();  // the copies of all threads are complete
+}
+
+/// Returns the bits in which the triangles of a dense matrix differ, in the lane's part. Each lane reads pieces of rows
+/// of the upper triangle. The lower triangle is in shared memory.
+template <bool Vectors, class T>
+__device__ __forceinline__ unsigned difference_of_triangles(const Wide<T>& w) {
+  constexpr int P = 16 / sizeof(T), width = 4 * P;  // columns that a warp reads at a time
+  const int n = w.args.n, row = lane_of_warp() / 4, column = lane_of_warp() % 4 * P;
+  unsigned bits = 0;
+#pragma unroll 1
+  for (int I = warp_of_block(); I < w.a.columns; I += warps_of_block()) {
+    const int i = tile_rows * I + row, first = tile_rows * I + column;
+    const T *from = w.args.a + w.system * w.args.a_step + i * n + first, *lower = &w.a.at(first, i);
+#pragma unroll 4
+    for (int left = i < n ? n - first : 0; left > 0; left -= width) {
+      if constexpr (Vectors) {
+        const auto upper = *reinterpret_cast<const Vector<T, P>*>(from);
+#pragma unroll
+        for (int q = 0; q < P; ++q) bits |= differing_bits(upper.value[q], lower[q * tile_rows]);
+      } else {
+#pragma unroll
+        for (int q = 0; q < P; ++q)
+          if (n - left + q > i && q < left) bits |= differing_bits(from[q], lower[q * tile_rows]);
+      }
+      from += width;
+      lower += width * tile_rows;
     }
   }
+  return bits;
+}
+/// Returns whether the triangles of a dense matrix differ in a bit. The whole block calls.
+template <class T>
+__device__ __forceinline__ bool triangles_differ(const Wide<T>& w) {
+  return any_of_block((w.args.vectors ? difference_of_triangles<true>(w) : difference_of_triangles<false>(w)) != 0);
+}
+
+/// Calls visit(J, a) for the tiles of row I of the symmetric matrix. The lane has the elements (row, 8 J + 2 t + q)
+/// with row = 8 I + g.
+template <class T, class Visit>
+__device__ __forceinline__ void visit_row(const Wide<T>& w, int I, Visit&& visit) {
+#pragma unroll 2
+  for (int J = 0; J < I; ++J) visit(J, load_tile(w.a.tile(I, J)));
+  {
+    Tile<T> diagonal = load_tile(w.a.tile(I, I));
+    const Tile<T> transposed = load_transposed(w.a.tile(I, I));
+#pragma unroll
+    for (int q = 0; q < 2; ++q)
+      if (2 * (lane_of_warp() % 4) + q > lane_of_warp() / 4) diagonal.v[q] = transposed.v[q];
+    visit(I, diagonal);
+  }
+#pragma unroll 2
+  for (int J = I + 1; J < w.a.columns; ++J) visit(J, load_transposed(w.a.tile(J, I)));
+}
+
+/// Computes ||A||_1 = 2^exponent norm from the triangle, in double precision. The whole block calls.
+struct MatrixNorm {
+  double norm = 0;
+  int exponent = 0;
+};
+template <class T>
+__device__ __forceinline__ MatrixNorm norm_of(const Wide<T>& w) {
+  MatrixNorm found;
+  if constexpr (sizeof(T) == sizeof(double)) {
+    T largest = 0;
+    for (int i = threadIdx.x; i < w.args.n; i += blockDim.x) largest = max(largest, abs(w.a.at(i, i)));
+    found.exponent = -normalizing_exponent(max_of_block(largest));
+  }
+  const double factor = power_of_two<double>(-found.exponent);
+#pragma unroll 1
+  for (int I = warp_of_block(); I < w.a.columns; I += warps_of_block()) {
+    double sum = 0;
+    visit_row(w, I, [&](int J, const Tile<T>& a) {
+#pragma unroll
+      for (int q = 0; q < 2; ++q)
+        if (tile_rows * J + 2 * (lane_of_warp() % 4) + q < w.args.n) sum += abs(static_cast<double>(a.v[q]) * factor);
+    });
+    sum = sum_of_group<4>(sum);
+    if (tile_rows * I + lane_of_warp() / 4 < w.args.n) found.norm = max(found.norm, sum);
+  }
+  found.norm = max_of_block(found.norm);
+  return found;
+}
+
+/// Scales the triangle to D A D, if the diagonal is far from 1. Returns whether it was scaled. The whole block calls.
+template <class T>
+__device__ __forceinline__ bool scale_triangle(const Wide<T>& w) {
+  unsigned bits = 0;
+  for (int i = threadIdx.x; i < w.padded(); i += blockDim.x) bits |= far_bits(w.a.at(i, i));
+  if (!any_of_block(bits != 0)) return false;
+  for (int i = threadIdx.x; i < w.padded(); i += blockDim.x) {
+    const T diagonal = w.a.at(i, i);
+    w.exponent[i] = static_cast<short>(diagonal > 0 ? -(exponent_of(diagonal) >> 1) : 0);
+  }
+  __syncthreads();  // the exponents are stored
+#pragma unroll 1
+  for (TileWalk walk(w.a.columns); !walk.done(); walk.next())
+#pragma unroll 1
+    for (int e = lane_of_warp(); e < tile_numbers; e += warp_lanes) {
+      T& value = w.a.tile(walk.I, walk.J)[e];
+      value = value * power_of_two<T>(w.exponent[tile_rows * walk.I + e / tile_rows]) *
+              power_of_two<T>(w.exponent[tile_rows * walk.J + e % tile_rows]);
+    }
   __syncthreads();  // the triangle is scaled
   return true;
-}
-
-extern __shared__ uint4 block_memory[];
-
-/// Returns the block's system.
-template <class T>
-__device__ Wide<T> block_system(const Arguments<T>& args, WideMemory<T>& memory) {
-  const int rows = rows_of(args, blockIdx.x);
-  return {args,   blockIdx.x, {reinterpret_cast<T*>(block_memory), padded_rows(rows)},
-          memory, rows,       static_cast<int>(threadIdx.x),
-          false};
 }
 
 }  // namespace
