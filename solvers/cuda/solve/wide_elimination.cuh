@@ -28,9 +28,9 @@ __device__ __forceinline__ void update_rows(const Wide<T>& w, int K, int I, int 
   Sums<T> sums[Rows];  // transposed tiles
 #pragma unroll
   for (int r = 0; r < Rows; ++r) {
-    const int place = tile_numbers * (I + r * step);
-    sums[r].c0 = load_transposed(left + place);
-    sums[r].c1 = load_transposed(right + place);
+    const int row = I + r * step;
+    sums[r].c0 = load_transposed(left + tile_numbers * row);
+    sums[r].c1 = load_transposed((row == K ? left : right) + tile_numbers * row);  // there is no tile (K, K + 1)
   }
   // The factors of the next product are loaded before this product is computed.
   Tile<T> a0, a1, b[Rows];
@@ -49,8 +49,8 @@ __device__ __forceinline__ void update_rows(const Wide<T>& w, int K, int I, int 
     Tile<T> scaled0 = a0, scaled1 = a1, of_rows[Rows];
 #pragma unroll
     for (int q = 0; q < 2; ++q) {
-      scaled0.v[q] = rounded_product(scaled0.v[q], -d.value[q]);
-      scaled1.v[q] = rounded_product(scaled1.v[q], -d.value[q]);
+      scaled0.v[q] = scaled0.v[q] * -d.value[q];
+      scaled1.v[q] = scaled1.v[q] * -d.value[q];
     }
 #pragma unroll
     for (int r = 0; r < Rows; ++r) of_rows[r] = b[r];
@@ -76,12 +76,13 @@ __device__ __forceinline__ void update_columns(const Wide<T>& w, int K) {
     update_rows<1>(w, K, K, 1);
     return;
   }
+  constexpr int most = unrolls<T>;  // rows at a time
 #pragma unroll 1
-  for (int I = K + warp_of_block(); I < w.a.rows; I += 4 * step) {
-    if (I + 3 * step < w.a.rows)
-      update_rows<4>(w, K, I, step);
-    else if (I + 2 * step < w.a.rows)
-      update_rows<3>(w, K, I, step);
+  for (int I = K + warp_of_block(); I < w.a.rows; I += most * step) {
+    if (most > 3 && I + 3 * step < w.a.rows)
+      update_rows<most>(w, K, I, step);
+    else if (most > 2 && I + 2 * step < w.a.rows)
+      update_rows<(most > 2 ? 3 : most)>(w, K, I, step);
     else if (I + step < w.a.rows)
       update_rows<2>(w, K, I, step);
     else
@@ -96,7 +97,7 @@ __device__ __forceinline__ void update_by_last(const Wide<T>& w, int K, int I) {
   Tile<T> b = load_tile(from + tile_numbers * K);
   const auto d = *reinterpret_cast<const Vector<T, 2>*>(w.pivot + tile_rows * (K - 1) + 2 * (lane_of_warp() % 4));
 #pragma unroll
-  for (int q = 0; q < 2; ++q) b.v[q] = rounded_product(b.v[q], -d.value[q]);
+  for (int q = 0; q < 2; ++q) b.v[q] = b.v[q] * -d.value[q];
   Sums<T> sums{load_tile(to + place0), load_tile(to + place1)};
   sums.add(Operand<T>(load_tile(from + place0)), Operand<T>(load_tile(from + place1)), Operand<T>(b));
   sums.finish();
@@ -109,42 +110,33 @@ template <class T>
 __device__ __forceinline__ void factor_diagonal(const Wide<T>& w, int K) {
   constexpr int R = tile_rows;
   T* const tile = w.a.tile(K, K);
-  T v[R][R], l[R][R], d[R], inverse[R];
+  T v[R][R];
   unrolled<R>([&](auto i) __attribute__((always_inline)) { load_run(tile + R * i, v[i]); });
-  // Two pivots at a time: the second is the determinant of both rows and columns, divided by the first. Both
-  // reciprocals are therefore computed at the same time.
+  __syncwarp();  // the tile has been read
+  const bool stores = lane_of_warp() == 0;
+  const auto store = [&](T * to, T first, T second) __attribute__((always_inline)) {
+    if (stores) *reinterpret_cast<Vector<T, 2>*>(to) = {first, second};
+  };
+    // Two pivots at a time: the second is the determinant of both rows and columns, divided by the first. Both
+    // reciprocals are therefore computed at the same time.
 #pragma unroll
   for (int k = 0; k < R; k += 2) {
     const T determinant = fma(v[k][k], v[k + 1][k + 1], -(v[k + 1][k] * v[k + 1][k]));
-    inverse[k] = reciprocal(v[k][k]);
-    inverse[k + 1] = v[k][k] * reciprocal(determinant);
-    d[k] = v[k][k];
-    d[k + 1] = determinant * inverse[k];
-    l[k + 1][k] = v[k + 1][k] * inverse[k];
+    const T inverse0 = reciprocal(v[k][k]), inverse1 = v[k][k] * reciprocal(determinant);
+    const T below = v[k + 1][k] * inverse0;
+    store(w.pivot + R * K + k, v[k][k], determinant * inverse0);
+    store(w.reciprocal + R * K + k, inverse0, inverse1);
+    store(tile + R * (k + 1) + k, below, T(1));
 #pragma unroll
     for (int m = k + 2; m < R; ++m) {
-      l[m][k] = v[m][k] * inverse[k];
-      v[m][k + 1] = fma(-v[m][k], l[k + 1][k], v[m][k + 1]);
-      l[m][k + 1] = v[m][k + 1] * inverse[k + 1];
+      const T l0 = v[m][k] * inverse0;
+      v[m][k + 1] = fma(-v[m][k], below, v[m][k + 1]);
+      const T l1 = v[m][k + 1] * inverse1;
+      store(tile + R * m + k, l0, l1);
 #pragma unroll
-      for (int t = k + 2; t <= m; ++t) v[m][t] = fma(-l[m][k + 1], v[t][k + 1], fma(-l[m][k], v[t][k], v[m][t]));
+      for (int t = k + 2; t <= m; ++t) v[m][t] = fma(-l1, v[t][k + 1], fma(-l0, v[t][k], v[m][t]));
     }
   }
-  __syncwarp();  // the tile has been read
-  if (lane_of_warp() != 0) return;
-#pragma unroll
-  for (int i = 1; i < R; ++i) {
-    constexpr int piece = 16 / sizeof(T);
-#pragma unroll
-    for (int j = 0; j < i; j += piece) {
-      Vector<T, piece> part;
-#pragma unroll
-      for (int q = 0; q < piece; ++q) part.value[q] = j + q < i ? l[i][j + q] : T(1);
-      *reinterpret_cast<Vector<T, piece>*>(tile + R * i + j) = part;
-    }
-  }
-  store_run(d, w.pivot + R * K);
-  store_run(inverse, w.reciprocal + R * K);
 }
 
 /// Loads the numbers of L below the diagonal of a tile on the diagonal.
@@ -328,7 +320,7 @@ __device__ __forceinline__ Sums<T> multiply_inverse(const Wide<T>& w, int I0, in
     const auto inverse =
         *reinterpret_cast<const Vector<T, 2>*>(w.reciprocal + tile_rows * k + 2 * (lane_of_warp() % 4));
 #pragma unroll
-    for (int q = 0; q < 2; ++q) b.v[q] = rounded_product(b.v[q], inverse.value[q]);
+    for (int q = 0; q < 2; ++q) b.v[q] = b.v[q] * inverse.value[q];
     sums.add(Operand<T>(load_transposed(w.a.tile(k, I0))), Operand<T>(a1), Operand<T>(b));
   }
   sums.finish();

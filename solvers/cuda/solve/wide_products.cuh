@@ -50,11 +50,6 @@ __device__ __forceinline__ void store_transposed(const Tile<T>& from, T* tile) {
   tile[(2 * t + 1) * tile_rows + g] = from.v[1];
 }
 
-/// Returns a b, rounded before it is used. Otherwise the compiler might join it with an addition in one kernel and not
-/// in another, and their results would differ.
-__device__ __forceinline__ float rounded_product(float a, float b) { return __fmul_rn(a, b); }
-__device__ __forceinline__ double rounded_product(double a, double b) { return __dmul_rn(a, b); }
-
 /// A factor of a product.
 template <class T>
 struct Operand;

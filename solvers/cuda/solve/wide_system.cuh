@@ -22,6 +22,10 @@ __device__ __forceinline__ int warps_of_block() { return static_cast<int>(blockD
 __device__ __forceinline__ int warp_of_block() { return static_cast<int>(threadIdx.x) / warp_lanes; }
 __device__ __forceinline__ int lane_of_warp() { return static_cast<int>(threadIdx.x) % warp_lanes; }
 
+/// How often loops with loads are unrolled. More doubles would need too many registers.
+template <class T>
+constexpr int unrolls = sizeof(T) == sizeof(float) ? 4 : 2;
+
 constexpr int tiles_of(int n) { return (n + tile_rows - 1) / tile_rows; }
 
 /// The tiles of a system. Tile (I, K) has I >= K.
@@ -176,7 +180,7 @@ __device__ __forceinline__ void begin_triangle(const Wide<T>& w) {
       auto to = static_cast<unsigned>(__cvta_generic_to_shared(w.a.tile(I, next) + tile_rows * row + column));
       int step = (2 * w.a.rows - 2 * next - side_by_side - 1) * (growth / side_by_side / 2);
       const T *upper = from, *lower = from + 4 * n;
-#pragma unroll 4
+#pragma unroll(unrolls <T>)
       for (int J = next; J < end; J += side_by_side) {
         start_piece(to, upper);
         if (below > 4) start_piece(to + 4 * tile_rows * sizeof(T), lower);
@@ -237,7 +241,7 @@ __device__ __forceinline__ unsigned difference_of_triangles(const Wide<T>& w) {
   for (int I = warp_of_block(); I < w.a.columns; I += warps_of_block()) {
     const int i = tile_rows * I + row, first = tile_rows * I + column;
     const T *from = w.args.a + w.system * w.args.a_step + i * n + first, *lower = &w.a.at(first, i);
-#pragma unroll 4
+#pragma unroll(unrolls <T>)
     for (int left = i < n ? n - first : 0; left > 0; left -= width) {
       if constexpr (Vectors) {
         const auto upper = *reinterpret_cast<const Vector<T, P>*>(from);
@@ -264,7 +268,7 @@ __device__ __forceinline__ bool triangles_differ(const Wide<T>& w) {
 /// with row = 8 I + g.
 template <class T, class Visit>
 __device__ __forceinline__ void visit_row(const Wide<T>& w, int I, Visit&& visit) {
-#pragma unroll 2
+#pragma unroll(unrolls <T> / 2)
   for (int J = 0; J < I; ++J) visit(J, load_tile(w.a.tile(I, J)));
   {
     Tile<T> diagonal = load_tile(w.a.tile(I, I));
@@ -274,7 +278,7 @@ __device__ __forceinline__ void visit_row(const Wide<T>& w, int I, Visit&& visit
       if (2 * (lane_of_warp() % 4) + q > lane_of_warp() / 4) diagonal.v[q] = transposed.v[q];
     visit(I, diagonal);
   }
-#pragma unroll 2
+#pragma unroll(unrolls <T> / 2)
   for (int J = I + 1; J < w.a.columns; ++J) visit(J, load_transposed(w.a.tile(J, I)));
 }
 
