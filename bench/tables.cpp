@@ -95,8 +95,9 @@ SizesTable of_sizes(const std::string& title, std::vector<int> sizes, int nrhs) 
 template <class T>
 SizesTable solutions_of_sizes() {
   std::vector<int> sizes;
-  for (int n = 4; n <= 64; ++n) sizes.push_back(n);
-  for (int n = 80; n <= max_system_size; n += 16) sizes.push_back(n);
+  for (int n = 1; n <= 64; ++n) sizes.push_back(n);
+  for (int n = 72; n <= max_system_size; n += 8) sizes.push_back(n);
+  for (const int n : {65, 81, 100, 126, 135}) sizes.insert(std::ranges::lower_bound(sizes, n), n);
   return of_sizes<T>("Every size: solve, one right-hand side, dense, ", std::move(sizes), 1);
 }
 
@@ -104,6 +105,7 @@ template <class T>
 SizesTable inverses_of_sizes() {
   std::vector<int> sizes;
   for (int n = 8; n <= 64; n += 8) sizes.push_back(n);
+  for (const int n : {96, 128, 192, 256}) sizes.push_back(n);
   return of_sizes<T>("Every size: inverse, dense, ", std::move(sizes), 0);
 }
 

@@ -29,7 +29,7 @@ const std::vector<SizesTable>& solve_sizes();
 
 /// Sizes n and batches for the tables of single calls: one right-hand side, single precision, a table for each n. Sizes
 /// that no solver accepts are left out.
-inline constexpr int call_sizes[] = {27, 32, 48, 64, 81};
+inline constexpr int call_sizes[] = {27, 32, 48, 64, 81, 96, 128};
 inline constexpr std::int64_t call_batches[] = {1, 10, 100, 1000, 8192, 65536};
 
 /// The production call of the potential on problems of several sizes. The first problem is large, and all others are

@@ -119,6 +119,21 @@ TEST_F(SpdLaunch, NeedsNoMoreWorkspaceThanItSays) {
       }
   EXPECT_EQ(spd_workspace_bytes<float>({32, 1}, 0, {}), 0U);
   EXPECT_EQ(spd_workspace_bytes<float>({65, 1}, 1000, {}), 0U);
+  // Triangles that do not fit into shared memory need a workspace, for at most 256 systems at a time.
+  EXPECT_LE(spd_workspace_bytes<double>({256, 1}, std::int64_t{1} << 33, {}), 256U * (280U << 10));
+  EXPECT_LE(spd_factor_workspace_bytes<double>(256, std::int64_t{1} << 33), 256U * (280U << 10));
+  EXPECT_EQ(spd_factor_workspace_bytes<double>(64, 1000), 0U);
+}
+
+TEST_F(SpdLaunch, FactorsThatNeedAWorkspaceAreRefusedWithoutOne) {
+  constexpr int n = 256;
+  if (spd_factor_workspace_bytes<double>(n, 1) == 0) GTEST_SKIP() << "the triangle fits into shared memory";
+  std::vector<double> numbers(2 * n * n, 1);  // not read, because the launch is refused
+  const SpdBatch<double> batch{{n, 0, Storage::dense}, 1, numbers.data(), nullptr};
+  SpdFactors<double> factors;
+  factors.factors = numbers.data() + n * n;
+  factors.info = info_.data();
+  EXPECT_EQ(launch_spd_factor(batch, factors, nullptr), cudaErrorNotSupported);
 }
 
 /// Numbers on the device, made from a vector and copied back to a vector.
