@@ -114,27 +114,16 @@ __device__ __forceinline__ void factor_diagonal(const Wide<T>& w, int K) {
   unrolled<R>([&](auto i) __attribute__((always_inline)) { load_run(tile + R * i, v[i]); });
   __syncwarp();  // the tile has been read
   const bool stores = lane_of_warp() == 0;
-  const auto store = [&](T * to, T first, T second) __attribute__((always_inline)) {
-    if (stores) *reinterpret_cast<Vector<T, 2>*>(to) = {first, second};
-  };
-    // Two pivots at a time: the second is the determinant of both rows and columns, divided by the first. Both
-    // reciprocals are therefore computed at the same time.
 #pragma unroll
-  for (int k = 0; k < R; k += 2) {
-    const T determinant = fma(v[k][k], v[k + 1][k + 1], -(v[k + 1][k] * v[k + 1][k]));
-    const T inverse0 = reciprocal(v[k][k]), inverse1 = v[k][k] * reciprocal(determinant);
-    const T below = v[k + 1][k] * inverse0;
-    store(w.pivot + R * K + k, v[k][k], determinant * inverse0);
-    store(w.reciprocal + R * K + k, inverse0, inverse1);
-    store(tile + R * (k + 1) + k, below, T(1));
+  for (int k = 0; k < R; ++k) {
+    const T inverse = reciprocal(v[k][k]);
+    if (stores) w.pivot[R * K + k] = v[k][k], w.reciprocal[R * K + k] = inverse;
 #pragma unroll
-    for (int m = k + 2; m < R; ++m) {
-      const T l0 = v[m][k] * inverse0;
-      v[m][k + 1] = fma(-v[m][k], below, v[m][k + 1]);
-      const T l1 = v[m][k + 1] * inverse1;
-      store(tile + R * m + k, l0, l1);
+    for (int m = k + 1; m < R; ++m) {
+      const T l = v[m][k] * inverse;
+      if (stores) tile[R * m + k] = l;
 #pragma unroll
-      for (int t = k + 2; t <= m; ++t) v[m][t] = fma(-l1, v[t][k + 1], fma(-l0, v[t][k], v[m][t]));
+      for (int t = k + 1; t <= m; ++t) v[m][t] = fma(-l, v[t][k], v[m][t]);
     }
   }
 }
@@ -157,12 +146,11 @@ __device__ __forceinline__ void load_unit_triangle(const T* tile, T (&l)[tile_ro
 template <class T>
 __device__ __forceinline__ void solve_rows(const Wide<T>& w, int K) {
   constexpr int R = tile_rows;
-  T l[R][R], inverse[R];
+  T l[R][R];
   T* const column = w.a.column(K);
   int row = R * (K + 1) + static_cast<int>(threadIdx.x);
   if (row - lane_of_warp() >= R * w.a.rows) return;
   load_unit_triangle(column + tile_numbers * K, l);
-  load_run(w.reciprocal + R * K, inverse);
 #pragma unroll 1
   for (; row < R * w.a.rows; row += blockDim.x) {
     T v[R];
@@ -171,7 +159,7 @@ __device__ __forceinline__ void solve_rows(const Wide<T>& w, int K) {
     for (int k = 0; k < R; ++k) {
 #pragma unroll
       for (int m = k + 1; m < R; ++m) v[m] = fma(-l[m][k], v[k], v[m]);
-      v[k] *= inverse[k];
+      v[k] *= w.reciprocal[R * K + k];
     }
     store_run(v, column + R * row);
   }

@@ -6,10 +6,9 @@
 // 2 l + 1.
 //
 // Tensor cores do not multiply floats, but numbers with 11 significant bits, to which the instruction truncates. A
-// float is the sum of two such numbers, except for up to 2 of its last bits. Four products therefore make a product of
-// floats. What is lost makes products smaller, on average by 2.4 * 2^-24 of their size, so a factor makes up for it.
-// Sums inside the instruction are truncated, too, so each product of the high parts begins with 0 and is added to the
-// result outside.
+// float is the sum of a high part, which is truncated, and a low part, which is rounded. Four products therefore make a
+// product of floats, with errors in its last two bits; those of integers below 2^22 are exact. Sums inside the
+// instruction are truncated, too, so each product of the high parts begins with 0 and is added to the result outside.
 #pragma once
 
 #include "solvers/cuda/common/device.cuh"
@@ -60,7 +59,8 @@ struct Operand<float> {
 #pragma unroll
     for (int q = 0; q < 2; ++q) {
       high[q] = __float_as_uint(tile.v[q]);
-      low[q] = __float_as_uint(tile.v[q] - __uint_as_float(high[q] & 0xffffe000U));
+      // Half a unit is added in the last place that the instruction reads.
+      low[q] = __float_as_uint(tile.v[q] - __uint_as_float(high[q] & 0xffffe000U)) + 0x1000U;
     }
   }
 };
@@ -80,7 +80,6 @@ struct Sums<float> {
 
   /// Adds a0 b^T to c0, and a1 b^T to c1.
   __device__ __forceinline__ void add(const Operand<float>& a0, const Operand<float>& a1, const Operand<float>& b) {
-    constexpr float made_up = 1 + 0x1p-23F;
     float high[4]{};
     add_halves(high, a0.high, a1.high, b.high);
     add_halves(low, a0.low, a1.low, b.low);
@@ -88,8 +87,8 @@ struct Sums<float> {
     add_halves(low, a0.high, a1.high, b.low);
 #pragma unroll
     for (int q = 0; q < 2; ++q) {
-      c0.v[q] = fma(high[q], made_up, c0.v[q]);
-      c1.v[q] = fma(high[2 + q], made_up, c1.v[q]);
+      c0.v[q] += high[q];
+      c1.v[q] += high[2 + q];
     }
   }
   /// Completes c0 and c1.
