@@ -144,7 +144,7 @@ def main():
     found, machines = tables((HERE / "RESULTS.md").read_text())
     cores = re.search(r"on (\d+) cores", machines[WHOLE]).group(1)
     rows = "".join(f"| {what} | {ours} | {peers} |\n" for what, ours, peers in lines_of(found, cores))
-    about = "\n".join(dict.fromkeys(machines[title] for title in (FIGURES[0][1], WHOLE)))
+    about = "\n".join(dict.fromkeys(machines[title] for title in (*(figure[1] for figure in FIGURES), WHOLE)))
     (HERE / "SUMMARY.md").write_text(f"""# The figures that matter
 
 `bench/summary.py` writes this page. Our figures are from [RESULTS.md](RESULTS.md), and so are those of cuBLAS, cuSOLVER,
