@@ -1,6 +1,5 @@
-// Solves systems of more than 64 rows by A = L D L^T, one block per system, with everything that can be computed from
-// the factors: the kernels, their memory and their launches. One kernel computes all wanted numbers. For the residual,
-// A is loaded again.
+// Solves systems of more than 64 rows by A = L D L^T, one block per system: the kernels, their memory and their
+// launches. One kernel computes all wanted numbers. For the residual, A is loaded again.
 #include <algorithm>
 #include <limits>
 
@@ -27,7 +26,7 @@ constexpr std::size_t bytes_of_block(int rows, int columns, int kept, bool sever
          padded * sizeof(short);
 }
 
-/// Arguments of a kernel, and what it needs to know if the tiles of a system do not fit into shared memory.
+/// Arguments of a kernel, also for systems with tiles that do not fit into shared memory.
 template <class T>
 struct WideArguments : Arguments<T> {
   int kept = 0;              ///< columns of tiles in shared memory

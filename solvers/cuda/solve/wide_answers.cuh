@@ -1,4 +1,4 @@
-// What a block computes from the factors of a system and stores: solutions, the inverse, numbers, and the status.
+// From the factors of a system, a block computes and stores solutions, the inverse, numbers, and the status.
 // Private to solvers/cuda.
 #pragma once
 

@@ -28,12 +28,13 @@ constexpr int unrolls = sizeof(T) == sizeof(float) ? 4 : 2;
 
 constexpr int tiles_of(int n) { return (n + tile_rows - 1) / tile_rows; }
 
-/// The tiles of a system. Tile (I, K) has I >= K.
+/// The tiles of a system. Tile (I, K) has I >= K. There is one more row than columns if right-hand sides are carried
+/// along. If the tiles do not fit into shared memory, the columns from `kept` on are in global memory.
 template <class T>
 struct Tiles {
-  T* first;           // in shared memory
-  int rows, columns;  // of tiles; rows = columns + 1 if right-hand sides are carried along
-  T* beyond;          // in global memory: the columns from `kept` on, if not all fit into shared memory; otherwise null
+  T* first;
+  int rows, columns;
+  T* beyond;  // in global memory; null if all tiles fit
   int kept;
 
   /// Returns the number of tiles in the first columns.

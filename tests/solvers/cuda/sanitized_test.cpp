@@ -258,8 +258,8 @@ SpdBlock<T> systems_of(const SpdShape& shape, SpecialSystems special) {
 
 std::vector<int> sizes() {
   std::vector<int> some;
-  for (const int n : {7,  8,  12, 15, 16, 19, 20, 23, 24, 28, 31, 32, 33, 34, 35, 36,
-                      39, 40, 44, 47, 48, 51, 52, 55, 56, 63, 64, 65, 96, 97, 128, 129, 200, 249, 256})
+  for (const int n : {7,  8,  12, 15, 16, 19, 20, 23, 24, 28, 31, 32, 33,  34,  35,  36,  39, 40,
+                      44, 47, 48, 51, 52, 55, 56, 63, 64, 65, 96, 97, 128, 129, 200, 249, 256})
     if (n <= max_system_size) some.push_back(n);
   return some;
 }
