@@ -16,9 +16,8 @@ struct Outcome {
   bool tiny = false;                  // a solution has underflowed
 };
 
-/// Makes right-hand side y ready for substitution: multiplies it by D, and by a power of two that brings it near 1, if
-/// one of both is far from 1. Returns the exponent of the power of two. y(i) is the number of row i. The whole warp
-/// calls.
+/// Multiplies right-hand side y by D, and by a power of two that brings it near 1, if one of both is far from 1. Returns
+/// the exponent of the power of two. y(i) is the number of row i. The whole warp calls.
 template <class T, class Y>
 __device__ __forceinline__ int scale_rhs(const Wide<T>& w, bool& bad, Y&& y) {
   constexpr int lowest = -4 * Traits<T>::exponent_bias;

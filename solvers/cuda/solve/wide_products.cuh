@@ -1,9 +1,8 @@
 // Products of 8 x 8 tiles by one warp, on tensor cores. Private to solvers/cuda.
 //
 // A warp holds a tile in registers: lane 4 g + t has the numbers (g, 2 t) and (g, 2 t + 1). The result of the
-// instruction has this layout. Its factors can have it, too, because the order of a sum is free: the instruction sums
-// over the even columns, then over the odd columns. A tile is in shared memory by rows, so lane l has the numbers 2 l
-// and 2 l + 1.
+// instruction has this layout. Its factors can have it, too: the instruction then sums over the even columns first. A
+// tile is in shared memory by rows, so lane l has the numbers 2 l and 2 l + 1.
 //
 // Tensor cores do not multiply floats, but numbers with 11 significant bits, to which the instruction truncates. A
 // float is the sum of a high part, which is truncated, and a low part, which is rounded. Four products therefore make a
