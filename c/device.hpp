@@ -17,7 +17,7 @@ void synchronize(const Context& context);
 
 /// Returns the bytes of workspace that a call needs. The workspace must start at a multiple of 256 bytes.
 template <class T>
-std::size_t device_workspace_bytes(const SystemsCall<T>& call);
+std::size_t device_workspace_bytes(const Context& context, const SystemsCall<T>& call);
 template <class T>
 std::size_t device_workspace_bytes(const PotentialCall<T>& call);
 std::size_t device_workspace_bytes(const PairEnergyCall& call);

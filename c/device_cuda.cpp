@@ -193,7 +193,8 @@ void synchronize(const Context& context) {
 }
 
 template <class T>
-std::size_t device_workspace_bytes(const SystemsCall<T>& call) {
+std::size_t device_workspace_bytes(const Context& context, const SystemsCall<T>& call) {
+  const DeviceGuard guard(context.backend.device);  // the shared memory of the device decides
   return call.count == 0 ? 0 : DeviceSystems<T>(call, nullptr).bytes;
 }
 template <class T>
@@ -259,8 +260,8 @@ void enqueue(const Context& context, const CorrelationCall& call, void* workspac
   check_launch(correlate(call.signal, call.sums, workspace, stream_of(context)));
 }
 
-template std::size_t device_workspace_bytes(const SystemsCall<float>&);
-template std::size_t device_workspace_bytes(const SystemsCall<double>&);
+template std::size_t device_workspace_bytes(const Context&, const SystemsCall<float>&);
+template std::size_t device_workspace_bytes(const Context&, const SystemsCall<double>&);
 template std::size_t device_workspace_bytes(const PotentialCall<float>&);
 template std::size_t device_workspace_bytes(const PotentialCall<double>&);
 template void enqueue(const Context&, const SystemsCall<float>&, void*);

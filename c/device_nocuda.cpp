@@ -14,7 +14,7 @@ int current_device() { refuse_device(); }
 void synchronize(const Context&) { refuse_device(); }
 
 template <class T>
-std::size_t device_workspace_bytes(const SystemsCall<T>&) {
+std::size_t device_workspace_bytes(const Context&, const SystemsCall<T>&) {
   refuse_device();
 }
 template <class T>
@@ -35,8 +35,8 @@ void enqueue(const Context&, const PotentialCall<T>&, void*) {
 void enqueue(const Context&, const PairEnergyCall&, void*) { refuse_device(); }
 void enqueue(const Context&, const CorrelationCall&, void*) { refuse_device(); }
 
-template std::size_t device_workspace_bytes(const SystemsCall<float>&);
-template std::size_t device_workspace_bytes(const SystemsCall<double>&);
+template std::size_t device_workspace_bytes(const Context&, const SystemsCall<float>&);
+template std::size_t device_workspace_bytes(const Context&, const SystemsCall<double>&);
 template std::size_t device_workspace_bytes(const PotentialCall<float>&);
 template std::size_t device_workspace_bytes(const PotentialCall<double>&);
 template void enqueue(const Context&, const SystemsCall<float>&, void*);

@@ -89,7 +89,7 @@ void run(Context& context, SystemsOperation operation, const SystemsArguments& g
   const bool on_device = is_on_device(context, given.systems->memory);
   with_type("systems->type", given.systems->type, [&]<class T>(T) {
     const SystemsCall<T> call = systems_call<T>(operation, given);
-    const std::size_t needed = on_device ? device_workspace_bytes(call) : 0;
+    const std::size_t needed = on_device ? device_workspace_bytes(context, call) : 0;
     if (wanted_bytes != nullptr) {
       *wanted_bytes = needed;
     } else if (on_device) {

@@ -12,23 +12,23 @@
 namespace smallbatch {
 
 /// Returns the bytes of device memory that launch_spd_solve() needs besides its arrays, for T = float or double. The
-/// number is less than count + 256 for n <= 64. For n > 64 it is 0, with two exceptions, for up to 256 systems at a
-/// time:
+/// number is less than count + 256 for n <= 64. For n > 64 it is 0, with two exceptions. Both are for up to 256 systems
+/// at a time.
 ///
-/// - Triangles that do not fit into the shared memory of a block need up to 280 KiB each. The current device decides:
-/// on
-///   compute capability 9.0 these are doubles with n > 224, where a block has 99 KiB (8.6, 8.9, 12.0) those with
-///   n > 136, and floats with n > 200.
-/// - With a pivot floor, systems need 522 KiB each if n > 128, or if a block has less than 132 KiB of shared memory.
+/// - Triangles that do not fit into the shared memory of a block need up to 280 KiB each. The current device decides.
+/// On
+///   compute capability 9.0, doubles do not fit with n > 216. With 99 KiB per block (8.6, 8.9, 12.0), doubles do not
+///   fit with n > 136, and floats with n > 200.
+/// - With a pivot floor, systems need 519 KiB each if n > 128, or if a block has less than 132 KiB of shared memory.
 template <class T>
 [[nodiscard, gnu::visibility("default")]] std::size_t spd_workspace_bytes(const SpdShape& shape, std::int64_t count,
                                                                           const SpdOptions& options);
 
 /// Solves like SpdSolver::solve, but in device memory, for T = float or double. Every pointer in `batch` and `solution`
 /// is a device pointer, aligned as its type. Dense matrices with n = 8, 16, 32 or 64 are loaded faster if `a` and its
-/// stride are multiples of 16 bytes. `workspace` points to spd_workspace_bytes() bytes, aligned to 256. Its contents
-/// before and after the call have no meaning. Numbers with null pointers are not stored, which does not change any
-/// other number or status.
+/// stride are multiples of 16 bytes. Above 64 rows, this holds if a row is a multiple of 16 bytes. `workspace` points
+/// to spd_workspace_bytes() bytes, aligned to 256. Its contents before and after the call have no meaning. Numbers with
+/// null pointers are not stored, which does not change any other number or status.
 ///
 /// A call is asynchronous on `stream` of the current device. It enqueues a few kernels, always the same ones for the
 /// same arguments. It allocates nothing, never synchronises, and keeps nothing on the host. A CUDA graph can therefore

@@ -149,6 +149,9 @@ bool passes(const Check& check) {
   return true;
 }
 
+/// Returns whether a workspace is aligned; null is.
+bool is_aligned(const void* workspace) { return reinterpret_cast<std::uintptr_t>(workspace) % alignment == 0; }
+
 /// Returns whether kernels accept these arguments. Kernels read b while they write x, so x must not be b.
 template <class T>
 bool is_valid(const SpdBatch<T>& batch, const SpdSolution<T>& solution, const SpdOptions& options) {
@@ -176,8 +179,7 @@ cudaError_t launch_spd_solve(const SpdBatch<T>& batch, const SpdSolution<T>& sol
   if (batch.count == 0) return cudaSuccess;
   if (batch.sizes != nullptr && !takes_sizes(batch.shape, options)) return cudaErrorNotSupported;
   const Workspace<T> own(batch.shape, batch.count, options, static_cast<std::byte*>(workspace));
-  if (own.bytes > 0 && (workspace == nullptr || reinterpret_cast<std::uintptr_t>(workspace) % alignment != 0))
-    return cudaErrorInvalidValue;
+  if (own.bytes > 0 && (workspace == nullptr || !is_aligned(workspace))) return cudaErrorInvalidValue;
   cudaError_t status = cudaSuccess;
   if (is_wide(batch.shape.n)) {
     status = launch_wide_ldlt(batch, solution, own.beyond, stream);
@@ -201,7 +203,7 @@ std::size_t spd_factor_workspace_bytes(int n, std::int64_t count) {
 template <class T>
 cudaError_t launch_spd_factor(const SpdBatch<T>& batch, const SpdFactors<T>& factors, cudaStream_t stream,
                               void* workspace) {
-  if (!passes([&] { check_spd_factors(batch, factors); })) return cudaErrorInvalidValue;
+  if (!passes([&] { check_spd_factors(batch, factors); }) || !is_aligned(workspace)) return cudaErrorInvalidValue;
   return is_wide(batch.shape.n) ? launch_wide_factor(batch, factors, workspace, stream)
                                 : launch_factor(batch, factors, stream);
 }
@@ -209,7 +211,7 @@ cudaError_t launch_spd_factor(const SpdBatch<T>& batch, const SpdFactors<T>& fac
 template <class T>
 cudaError_t launch_spd_solve_factored(const SpdFactoredBatch<T>& batch, const SpdSolution<T>& solution,
                                       cudaStream_t stream, void* workspace) {
-  if (!passes([&] { check_spd_factored(batch, solution); })) return cudaErrorInvalidValue;
+  if (!passes([&] { check_spd_factored(batch, solution); }) || !is_aligned(workspace)) return cudaErrorInvalidValue;
   return is_wide(batch.n) ? launch_wide_solve_factored(batch, solution, workspace, stream)
                           : launch_solve_factored(batch, solution, stream);
 }

@@ -3,10 +3,10 @@
 //
 // A warp repairs a system after the requested method has stored its answer. It computes in double precision, whatever T
 // is. It works on S A S, where S is a diagonal matrix of powers of two that brings the diagonal near 1. The matrix lies
-// in shared memory, or in the workspace if it does not fit there (more than 64 rows on compute capability 8.6, 8.9 and
-// 12.0). It is factored with symmetric pivoting. Lane l has every 32nd column from l on. Rows are not moved. The order
-// in which they are eliminated is stored. The stored answer is replaced if a pivot is raised, or if the requested
-// method has failed at a pivot. Otherwise it stays.
+// in shared memory, or in the workspace if it does not fit there. It does not fit with more than 128 rows, or with more
+// than 64 rows on compute capability 8.6, 8.9 and 12.0. It is factored with symmetric pivoting. Lane l has every 32nd
+// column from l on. Rows are not moved. The order in which they are eliminated is stored. The stored answer is replaced
+// if a pivot is raised, or if the requested method has failed at a pivot. Otherwise it stays.
 //
 // Two rows i and j have the elements (i, j) and (j, i). The element of the row that is eliminated later becomes an
 // element of L. The element of the earlier row becomes an element of the inverse, if the inverse is wanted. The

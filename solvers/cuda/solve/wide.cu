@@ -170,7 +170,7 @@ __global__ void __launch_bounds__(most_warps* warp_lanes, Fits ? 2 : 1) wide_fac
   for_each_system<Fits>(args, [&](std::int64_t system) { factor_system<T, Fits>(args, system); });
 }
 
-/// Makes factors of A, in the tiles, those of the scaled matrix D A D, and computes 1 / d. The whole block calls.
+/// Turns the factors of A in the tiles into factors of D A D, and computes 1 / d. The whole block calls.
 template <class T>
 __device__ __forceinline__ void take_factors(Wide<T>& w) {
   w.far = false;
@@ -185,6 +185,7 @@ __device__ __forceinline__ void take_factors(Wide<T>& w) {
     const T power = power_of_two<T>(w.exponent_of_row(i));
     w.reciprocal[i] = reciprocal(w.a.at(i, i) * power * power);
   }
+  __syncthreads();  // D has been read
 #pragma unroll 1
   for (TileWalk walk(w.a.columns); w.far && !walk.done(); walk.next())
 #pragma unroll 1
@@ -246,7 +247,7 @@ std::size_t shared_bytes_of_device() {
   return shared_bytes_everywhere - variables;
 }
 
-/// The memory of a block, and of all blocks that run at a time if tiles do not fit.
+/// The memory of a block. If tiles do not fit, also the global memory of all blocks that run at a time.
 template <class T>
 struct WideMemory {
   int rows, columns;  // of tiles
@@ -280,7 +281,7 @@ constexpr int warps_for(int n) {
 }
 
 /// Launches one block per system, in as many launches as needed. If tiles do not fit, blocks take several systems, and
-/// `workspace` has room for the tiles. `of_matrices` is the last argument of some kernels: an array with one number per
+/// `workspace` has room for the tiles. Some kernels have a last argument `of_matrices`, an array with one number per
 /// matrix.
 template <class T, class... OfMatrix>
 cudaError_t launch_blocks(void (*kernel)(WideArguments<T>, const OfMatrix*...), const WideMemory<T>& memory,

@@ -12,12 +12,13 @@ namespace {
 
 /// Findings about the right-hand sides and the solutions, in the lane's part.
 struct Outcome {
-  bool bad = false, bad_rhs = false;  // x (`bad`) or b (`bad_rhs`) has a number that is not finite
-  bool tiny = false;                  // a solution has underflowed
+  bool bad = false;      // x has a number that is not finite
+  bool bad_rhs = false;  // b has one
+  bool tiny = false;     // a solution has underflowed
 };
 
-/// Multiplies right-hand side y by D, and by a power of two that brings it near 1, if one of both is far from 1. Returns
-/// the exponent of the power of two. y(i) is the number of row i. The whole warp calls.
+/// Multiplies right-hand side y by D and by a power of two that brings it near 1. Does nothing if A and y are near 1.
+/// Returns the exponent of the power of two. y(i) is the number of row i. The whole warp calls.
 template <class T, class Y>
 __device__ __forceinline__ int scale_rhs(const Wide<T>& w, bool& bad, Y&& y) {
   constexpr int lowest = -4 * Traits<T>::exponent_bias;
@@ -128,8 +129,8 @@ __device__ __forceinline__ bool store_inverse(const Wide<T>& w) {
   return bad;
 }
 
-/// Stores rcond = 1 / (||A||_1 ||A^-1||_1). If A has no inverse in T although its pivots are positive, A is singular to
-/// working precision and rcond is 0. The whole block calls.
+/// Stores rcond = 1 / (||A||_1 ||A^-1||_1). If A^-1 overflows although all pivots are positive, A is singular to
+/// working precision, and rcond is 0. The whole block calls.
 template <class T>
 __device__ __forceinline__ void store_rcond(const Wide<T>& w, const MatrixNorm& of_a) {
   const int n = w.args.n;
@@ -172,11 +173,10 @@ __device__ __forceinline__ void store_rcond(const Wide<T>& w, const MatrixNorm& 
 /// Returns the first pivot that is not positive, counted from 1; 0 if there is none. The whole block calls.
 template <class T>
 __device__ int first_bad_pivot_of_block(const Wide<T>& w) {
-  int first = 0;  // negative, so that the largest is that of the first pivot
+  int first = INT32_MAX;
   for (int i = w.args.n - 1 - static_cast<int>(threadIdx.x); i >= 0; i -= static_cast<int>(blockDim.x))
-    if (!(w.reciprocal[i] > 0 && w.reciprocal[i] < infinity<T>())) first = i - max_system_size;
-  if (!any_of_block(first != 0)) return 0;
-  return -max_of_block(first == 0 ? -max_system_size - 1 : -(first + max_system_size) - 1);
+    if (!(w.reciprocal[i] > 0 && w.reciprocal[i] < infinity<T>())) first = i + 1;
+  return any_of_block(first != INT32_MAX) ? -max_of_block(-first) : 0;
 }
 
 /// Stores the numbers that come from the pivots. The whole block calls.

@@ -3,14 +3,14 @@
 //
 // The elimination is left-looking, by columns K of tiles; V = L D:
 //
-// - A_IK -= sum_k V_Ik L_Kk^T on tensor cores, for two columns K at a time. The second of them still lacks the first,
-//   which is subtracted later. A warp then factors tile (K, K), every lane by itself.
+// - A_IK -= sum_k V_Ik L_Kk^T on tensor cores, for two columns K and K + 1 at a time. The contribution of column K to
+//   column K + 1 is subtracted later. A warp then factors tile (K, K), every lane by itself.
 // - V_IK = A_IK L_KK^-T and L_IK = V_IK D_K^-1, a row per lane.
 //
 // Right-hand sides that are rows of tiles become D^-1 L^-1 b on the way.
 //
-// The inverse is X = M^T D^-1 M with M L = I, and M takes the place of L. M does not come from L M = I, because errors
-// would be larger (N. J. Higham, "Accuracy and Stability of Numerical Algorithms", chapter 14).
+// The inverse is X = M^T D^-1 M with M L = I, and M takes the place of L. Computing M from L M = I would give
+// larger errors (N. J. Higham, "Accuracy and Stability of Numerical Algorithms", chapter 14).
 #pragma once
 
 #include "solvers/cuda/solve/wide_system.cuh"
@@ -19,7 +19,7 @@ namespace smallbatch {
 
 namespace {
 
-/// Subtracts from the columns K and K + 1 of tiles what the columns to their left contribute, in `Rows` rows of tiles.
+/// Subtracts the contributions of columns 0 .. K - 1 from columns K and K + 1, in `Rows` rows of tiles.
 /// The first of them is row I; each further one is `step` rows below the previous one.
 template <int Rows, class T>
 __device__ __forceinline__ void update_rows(const Wide<T>& w, int K, int I, int step) {
@@ -89,7 +89,7 @@ __device__ __forceinline__ void update_columns(const Wide<T>& w, int K) {
       update_rows<1>(w, K, I, step);
   }
 }
-/// Subtracts from two tiles of column K what the column before it contributes. The first of them is tile I.
+/// Subtracts the contribution of column K - 1 from tiles I and I + 1 of column K.
 template <class T>
 __device__ __forceinline__ void update_by_last(const Wide<T>& w, int K, int I) {
   const int place0 = tile_numbers * I, place1 = tile_numbers * min(I + 1, w.a.rows - 1);
@@ -247,9 +247,9 @@ __device__ __forceinline__ void substitute_back(const Wide<T>& w, T* y) {
   }
 }
 
-/// Replaces L by M, where M L is the identity. It goes from the last column of tiles back: column k is
-/// -M_(I > k) L_(I > k, k) L_kk^-1. The column of L is first copied to w.work, with transposed tiles. The whole block
-/// calls.
+/// Replaces L by M, where M L is the identity. Columns of tiles are computed from last to first. Below its tile on the
+/// diagonal, column K of M is -M_(I > K) L_(I > K, K) L_KK^-1. The column of L is first copied to w.work, where tiles
+/// below the diagonal are transposed. The whole block calls.
 template <class T>
 __device__ __forceinline__ void invert_factor(const Wide<T>& w) {
   constexpr int R = tile_rows;

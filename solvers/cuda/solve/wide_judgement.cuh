@@ -86,7 +86,8 @@ __device__ __forceinline__ void judge_columns(const Wide<T>& w, int first, doubl
     const double r = sum_of_block(of_residual[c]), solution = sum_of_block(norm[c]);
     if (first + c >= columns) continue;
     largest.solution = max(largest.solution, solution);
-    if (r != 0) largest.residual = max(largest.residual, args.inverse ? r : r / solution);
+    const double ratio = args.inverse || r == 0 ? r : r / solution;
+    if (ratio > largest.residual || ratio != ratio) largest.residual = ratio;  // keeps a NaN
   }
   __syncthreads();  // the columns have been read
 }

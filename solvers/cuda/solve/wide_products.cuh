@@ -1,13 +1,13 @@
 // Products of 8 x 8 tiles by one warp, on tensor cores. Private to solvers/cuda.
 //
 // A warp holds a tile in registers: lane 4 g + t has the numbers (g, 2 t) and (g, 2 t + 1). The result of the
-// instruction has this layout. Its factors can have it, too: the instruction then sums over the even columns first. A
+// instruction has this layout. Both factors can have it, too: the instruction then adds even columns before odd ones. A
 // tile is in shared memory by rows, so lane l has the numbers 2 l and 2 l + 1.
 //
-// Tensor cores do not multiply floats, but numbers with 11 significant bits, to which the instruction truncates. A
-// float is the sum of a high part, which is truncated, and a low part, which is rounded. Four products therefore make a
-// product of floats, with errors in its last two bits; those of integers below 2^22 are exact. Sums inside the
-// instruction are truncated, too, so each product of the high parts begins with 0 and is added to the result outside.
+// Tensor cores truncate floats to 11 significant bits and multiply these. Each float is split: a high part of 11 bits,
+// truncated, and a low part, rounded to 11 bits. Four products therefore make a product of floats, with errors in its
+// last two bits. Products of integers below 2^22 are exact. The instruction truncates sums, too. Ordinary additions
+// therefore add the products of high parts to the result.
 #pragma once
 
 #include "solvers/cuda/common/device.cuh"

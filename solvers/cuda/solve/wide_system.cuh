@@ -1,9 +1,10 @@
 // A system of more than 64 rows in the shared memory of a block: its layout, loading it, and reductions over the block.
 // Private to solvers/cuda.
 //
-// The lower triangle is in tiles of 8 x 8 numbers, which lie column after column of tiles. A tile is stored by rows, so
-// all rows of a column of tiles follow each other. Tiles on the diagonal have their upper triangles, too. Identity rows
-// pad n to whole tiles. Up to 8 right-hand sides are one more row of tiles: right-hand side r is row r of these tiles.
+// The lower triangle is in tiles of 8 x 8 numbers, which lie column after column of tiles. Tiles are stored by rows. In
+// a column of tiles, row i therefore begins 8 numbers behind row i - 1. Tiles on the diagonal have their upper
+// triangles, too. Identity rows pad n to whole tiles. Up to 8 right-hand sides are one more row of tiles: right-hand
+// side r is row r of these tiles.
 #pragma once
 
 #include <type_traits>
@@ -39,7 +40,7 @@ struct Tiles {
 
   /// Returns the number of tiles in the first columns.
   static constexpr int count(int rows, int columns) { return columns * rows - columns * (columns - 1) / 2; }
-  /// Returns the address that tile (0, K) would have.
+  /// Returns an address from which tile (I, K) begins 64 I numbers on.
   [[nodiscard]] __device__ __forceinline__ T* column(int K) const {
     T* const begin = beyond != nullptr && K >= kept ? beyond - tile_numbers * count(rows, kept) : first;
     return begin + tile_numbers / 2 * K * (2 * rows - K - 1);
@@ -119,27 +120,26 @@ struct Wide {
   [[nodiscard]] __device__ T* vector(int v) const { return work + v * padded(); }
 };
 
-/// The tiles J <= I < `rows` that a warp works on, with J in steps of `Step`. The warps take turns.
-template <int Step = 1>
+/// The tiles J <= I < `rows` that a warp works on. The warps take turns.
 struct TileWalk {
-  int rows, I = 0, J = Step * warp_of_block();
+  int rows, I = 0, J = warp_of_block();
   __device__ __forceinline__ explicit TileWalk(int rows) : rows(rows) { settle(); }
   [[nodiscard]] __device__ __forceinline__ bool done() const { return I >= rows; }
   __device__ __forceinline__ void next() {
-    J += Step * warps_of_block();
+    J += warps_of_block();
     settle();
   }
 
  private:
   __device__ __forceinline__ void settle() {
     while (J > I && I < rows) {
-      J -= (I + Step) / Step * Step;
+      J -= I + 1;
       ++I;
     }
   }
 };
 
-/// Copies a number, or starts to copy it if it goes to shared memory.
+/// Copies a number. If all tiles fit into shared memory, it only starts the copy.
 template <class T>
 __device__ __forceinline__ void copy_number(const Tiles<T>& tiles, T* to, const T* from) {
   if (tiles.beyond != nullptr) {
@@ -196,11 +196,16 @@ __device__ __forceinline__ void begin_triangle(const Wide<T>& w) {
     for (int I = warp_of_block(); I <= last; I += warps_of_block())
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
-        const int i = tile_rows * I + 4 * half + lane / tile_rows, end = i < n ? i : -1;
+        const int i = tile_rows * I + 4 * half + lane / tile_rows, end = i < n ? tile_rows * (I + 1) : 0;
         const T* const from = w.row_of_a(i);
 #pragma unroll 2
-        for (int j = lane % tile_rows; j <= end; j += tile_rows)
-          copy_number(w.a, w.a.tile(I, j / tile_rows) + warp_lanes * half + lane, from + j);
+        for (int j = lane % tile_rows; j < end; j += tile_rows) {
+          T* const to = w.a.tile(I, j / tile_rows) + warp_lanes * half + lane;
+          if (j <= i)
+            copy_number(w.a, to, from + j);
+          else
+            *to = 0;
+        }
       }
   }
   for (int J = warp_of_block(); w.padded() > n && J <= last; J += warps_of_block())
@@ -209,7 +214,8 @@ __device__ __forceinline__ void begin_triangle(const Wide<T>& w) {
       if (i >= n || j >= n) w.a.tile(last, J)[e] = i == j ? T(1) : T(0);
     }
 }
-/// Starts to load the first right-hand sides into their row of tiles.
+/// Starts to load the first right-hand sides into their row of tiles. The other rows of these tiles get zeros if some
+/// of them lie in global memory. Rows do not affect each other.
 template <class T>
 __device__ __forceinline__ void begin_rhs(const Wide<T>& w) {
   const std::int64_t nrhs = w.args.nrhs;
@@ -218,8 +224,8 @@ __device__ __forceinline__ void begin_rhs(const Wide<T>& w) {
   for (int i = threadIdx.x; i < w.padded(); i += blockDim.x) {
     T* const to = &w.a.at(w.padded(), i);
 #pragma unroll 1
-    for (int c = 0; c < min(w.args.nrhs, carried_rhs); ++c)
-      if (i < w.args.n)
+    for (int c = 0; c < (w.a.beyond != nullptr ? carried_rhs : min(w.args.nrhs, carried_rhs)); ++c)
+      if (c < nrhs && i < w.args.n)
         copy_number(w.a, to + c * tile_rows, b + i * nrhs + c);
       else
         to[c * tile_rows] = 0;
@@ -283,11 +289,12 @@ __device__ __forceinline__ void visit_row(const Wide<T>& w, int I, Visit&& visit
   for (int J = I + 1; J < w.a.columns; ++J) visit(J, load_transposed(w.a.tile(J, I)));
 }
 
-/// Computes ||A||_1 = 2^exponent norm from the triangle, in double precision. The whole block calls.
+/// A norm 2^exponent norm.
 struct MatrixNorm {
   double norm = 0;
   int exponent = 0;
 };
+/// Computes ||A||_1 from the triangle, in double precision. The whole block calls.
 template <class T>
 __device__ __forceinline__ MatrixNorm norm_of(const Wide<T>& w) {
   MatrixNorm found;

@@ -343,14 +343,16 @@ TEST_P(Sanitized, Factors) {
           factors(count * n * (n + 1) / 2, offset_of(place));
       const DeviceCopy<double> log_determinant(count);
       const DeviceCopy<std::int32_t> factors_info(count), info(count);
+      const DeviceCopy<std::byte> workspace(spd_factor_workspace_bytes<T>(shape.n, block.count));
       run(GridPart::all, shape.storage, Launches::all, [&](cudaStream_t stream) {  // a warp has one task
         return launch_spd_factor<T>(
             {shape, block.count, a.data(), nullptr},
-            {factors.data(), factors_info.data(), smallest_pivot.data(), log_determinant.data()}, stream);
+            {factors.data(), factors_info.data(), smallest_pivot.data(), log_determinant.data()}, stream,
+            workspace.data());
       });
       run(grid_part_for(shape.n), shape.storage, Launches::all, [&](cudaStream_t stream) {  // in place
         return launch_spd_solve_factored<T>({shape.n, nrhs, block.count, factors.data(), factors_info.data(), b.data()},
-                                            {b.data(), info.data()}, stream);
+                                            {b.data(), info.data()}, stream, workspace.data());
       });
       b.download(block.x);
       info.download(block.info);
