@@ -253,7 +253,7 @@ __device__ __forceinline__ Halves halved(double v) {
 }
 
 /// A residual `b - sum_j a_j x_j` of numbers of type T, in twice their precision. In double precision, products of
-/// 21-bit halves add up without rounding, if a and x are at most 2 in magnitude and the residual is below 2^9. The
+/// 21-bit halves add up without rounding, if a and x are at most 2 in magnitude and no sum exceeds 2^10. The
 /// remaining products, and their roundings, are smaller by a factor of 2^-21.
 template <class T>
 struct Residual;
