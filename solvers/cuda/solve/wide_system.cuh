@@ -196,7 +196,7 @@ __device__ __forceinline__ void begin_triangle(const Wide<T>& w) {
     for (int I = warp_of_block(); I <= last; I += warps_of_block())
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
-        const int i = tile_rows * I + 4 * half + lane / tile_rows, end = i < n ? tile_rows * (I + 1) : 0;
+        const int i = tile_rows * I + 4 * half + lane / tile_rows, end = i < n ? min(tile_rows * (I + 1), n) : 0;
         const T* const from = w.row_of_a(i);
 #pragma unroll 2
         for (int j = lane % tile_rows; j < end; j += tile_rows) {
