@@ -299,6 +299,17 @@ __device__ inline unsigned differing_bits(double a, double b) {
   return static_cast<unsigned>((__double2hiint(a) ^ __double2hiint(b)) | (__double2loint(a) ^ __double2loint(b)));
 }
 
+/// Starts to copy sizeof(T) * Count bytes (4, 8 or 16).
+template <int Count, class T>
+__device__ __forceinline__ void copy_async(T* shared, const T* global) {
+  constexpr int bytes = Count * sizeof(T);
+  const auto to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
+  if constexpr (bytes == 16)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(global) : "memory");
+  else
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(to), "l"(global), "n"(bytes) : "memory");
+}
+
 /// Returns whether `value` is true in any of the `Width` neighbouring lanes that share a system. The whole warp calls.
 template <int Width>
 __device__ bool any_of_group(bool value) {

@@ -76,16 +76,6 @@ __device__ __forceinline__ T& staged(T* matrix, int group, int row, int column) 
   return matrix[(L::line(place, p) * 8 + (L::key(place, p) ^ L::system_key(group))) * L::piece + column % L::piece];
 }
 
-/// Starts to copy sizeof(T) * Count bytes (4, 8 or 16).
-template <int Count, class T>
-__device__ __forceinline__ void copy_async(T* shared, const T* global) {
-  constexpr int bytes = Count * sizeof(T);
-  const auto to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
-  if constexpr (bytes == 16)
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(global) : "memory");
-  else
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(to), "l"(global), "n"(bytes) : "memory");
-}
 /// Starts to copy a number if `copied` is true, otherwise to write a zero.
 template <class T>
 __device__ __forceinline__ void copy_async_or_zero(T* shared, const T* global, bool copied) {

@@ -101,6 +101,21 @@ __device__ __forceinline__ void solve_all(const Wide<T>& w, const int* carried_s
   }
 }
 
+/// Computes the tiles (I, J) and (I + 1, J) of A^-1 from M. Calls visit(tile, i, j, value) for the lane's elements (i,
+/// j) of the matrix; `tile` is 0 or 1. The whole warp calls.
+template <class T, class Visit>
+__device__ __forceinline__ void visit_inverse(const Wide<T>& w, int I, int J, Visit&& visit) {
+  const Sums<T> sums = multiply_inverse(w, I, min(I + 1, w.a.columns - 1), J);
+  const Tile<T> of[2]{sums.c0, sums.c1};
+#pragma unroll
+  for (int tile = 0; tile < 2; ++tile)
+#pragma unroll
+    for (int q = 0; q < 2; ++q) {
+      const int i = lane_row(I + tile), j = lane_column(J, q);
+      if (i < w.args.n && j < w.args.n) visit(tile, i, j, of[tile].v[q]);
+    }
+}
+
 /// Stores A^-1, computed from M. Returns whether a number is not finite, in the lane's part.
 template <class T>
 __device__ __forceinline__ bool store_inverse(const Wide<T>& w) {
@@ -110,22 +125,14 @@ __device__ __forceinline__ bool store_inverse(const Wide<T>& w) {
 #pragma unroll 1
   for (int I = 2 * warp_of_block(); I < w.a.columns; I += 2 * warps_of_block())
 #pragma unroll 1
-    for (int J = 0; J <= min(I + 1, w.a.columns - 1); ++J) {
-      const Sums<T> sums = multiply_inverse(w, I, min(I + 1, w.a.columns - 1), J);
-      const Tile<T> of[2]{sums.c0, sums.c1};
-#pragma unroll
-      for (int tile = 0; tile < 2; ++tile)
-#pragma unroll
-        for (int q = 0; q < 2; ++q) {
-          const int i = tile_rows * (I + tile) + lane_of_warp() / 4, j = tile_rows * J + 2 * (lane_of_warp() % 4) + q;
-          if (i >= n || j > i) continue;
-          T value = of[tile].v[q];
-          if (w.far) value = scale(value, w.exponent[i] + w.exponent[j]);
-          bad |= not_finite(value);
-          x[i * n + j] = value;
-          x[j * n + i] = value;  // mirrored elements have the same bits
-        }
-    }
+    for (int J = 0; J <= min(I + 1, w.a.columns - 1); ++J)
+      visit_inverse(w, I, J, [&](int, int i, int j, T value) {
+        if (j > i) return;
+        if (w.far) value = scale(value, w.exponent[i] + w.exponent[j]);
+        bad |= not_finite(value);
+        x[i * n + j] = value;
+        x[j * n + i] = value;  // mirrored elements have the same bits
+      });
   return bad;
 }
 
@@ -147,21 +154,13 @@ __device__ __forceinline__ void store_rcond(const Wide<T>& w, const MatrixNorm& 
   for (int I = 2 * warp_of_block(); I < w.a.columns; I += 2 * warps_of_block()) {
     double sum[2]{};
 #pragma unroll 1
-    for (int J = 0; J < w.a.columns; ++J) {
-      const Sums<T> sums = multiply_inverse(w, I, min(I + 1, w.a.columns - 1), J);
-      const Tile<T> of[2]{sums.c0, sums.c1};
-#pragma unroll
-      for (int tile = 0; tile < 2; ++tile)
-#pragma unroll
-        for (int q = 0; q < 2; ++q) {
-          const int i = tile_rows * (I + tile) + lane_of_warp() / 4, j = tile_rows * J + 2 * (lane_of_warp() % 4) + q;
-          if (i >= n || j >= n) continue;
-          bad |= not_finite(of[tile].v[q]);
-          double magnitude = abs(static_cast<double>(of[tile].v[q]));
-          if (w.far) magnitude = scale(magnitude, w.exponent[i] + w.exponent[j] - shift);
-          sum[tile] += magnitude;
-        }
-    }
+    for (int J = 0; J < w.a.columns; ++J)
+      visit_inverse(w, I, J, [&](int tile, int i, int j, T value) {
+        bad |= not_finite(value);
+        double magnitude = abs(static_cast<double>(value));
+        if (w.far) magnitude = scale(magnitude, w.exponent[i] + w.exponent[j] - shift);
+        sum[tile] += magnitude;
+      });
 #pragma unroll
     for (double of_row : sum) largest = max(largest, sum_of_group<4>(of_row));
   }

@@ -53,7 +53,7 @@ __device__ __forceinline__ void judge_columns(const Wide<T>& w, int first, doubl
   double of_residual[C]{};
 #pragma unroll 1
   for (int I = warp_of_block(); I < w.a.columns; I += warps_of_block()) {
-    const int row = tile_rows * I + lane / 4;
+    const int row = lane_row(I);
     Residual<T> residual[C];
 #pragma unroll
     for (int c = 0; c < C; ++c) {
@@ -69,7 +69,7 @@ __device__ __forceinline__ void judge_columns(const Wide<T>& w, int first, doubl
     visit_row(w, I, [&](int J, const Tile<T>& a) {
 #pragma unroll
       for (int q = 0; q < 2; ++q) {
-        const int column = tile_rows * J + 2 * (lane % 4) + q;
+        const int column = lane_column(J, q);
 #pragma unroll
         for (int c = 0; c < C; ++c)
           residual[c].subtract(static_cast<double>(a.v[q]) * a_factor, factors[c * w.padded() + column]);

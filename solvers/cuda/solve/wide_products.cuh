@@ -24,26 +24,32 @@ struct alignas(2 * sizeof(T)) Tile {
   T v[2]{};
 };
 
+__device__ __forceinline__ int lane_of_warp() { return static_cast<int>(threadIdx.x) % warp_lanes; }
+/// Returns the row of the lane's numbers of a tile in row I of tiles.
+__device__ __forceinline__ int lane_row(int I) { return tile_rows * I + lane_of_warp() / 4; }
+/// Returns the column of the lane's number q of a tile in column J of tiles.
+__device__ __forceinline__ int lane_column(int J, int q) { return tile_rows * J + 2 * (lane_of_warp() % 4) + q; }
+
 /// Loads a tile from memory.
 template <class T>
 __device__ __forceinline__ Tile<T> load_tile(const T* tile) {
-  return reinterpret_cast<const Tile<T>*>(tile)[threadIdx.x % warp_lanes];
+  return reinterpret_cast<const Tile<T>*>(tile)[lane_of_warp()];
 }
 /// Loads the transpose of a tile.
 template <class T>
 __device__ __forceinline__ Tile<T> load_transposed(const T* tile) {
-  const int lane = threadIdx.x % warp_lanes, g = lane / 4, t = lane % 4;
+  const int g = lane_of_warp() / 4, t = lane_of_warp() % 4;
   return {tile[2 * t * tile_rows + g], tile[(2 * t + 1) * tile_rows + g]};
 }
 template <class T>
 __device__ __forceinline__ void store_tile(const Tile<T>& from, T* tile) {
-  reinterpret_cast<Tile<T>*>(tile)[threadIdx.x % warp_lanes] = from;
+  reinterpret_cast<Tile<T>*>(tile)[lane_of_warp()] = from;
 }
 
 /// Stores the transpose of a tile.
 template <class T>
 __device__ __forceinline__ void store_transposed(const Tile<T>& from, T* tile) {
-  const int lane = threadIdx.x % warp_lanes, g = lane / 4, t = lane % 4;
+  const int g = lane_of_warp() / 4, t = lane_of_warp() % 4;
   tile[2 * t * tile_rows + g] = from.v[0];
   tile[(2 * t + 1) * tile_rows + g] = from.v[1];
 }

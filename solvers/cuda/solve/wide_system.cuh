@@ -21,7 +21,6 @@ constexpr int carried_rhs = tile_rows;  // right-hand sides that may be a row of
 
 __device__ __forceinline__ int warps_of_block() { return static_cast<int>(blockDim.x) / warp_lanes; }
 __device__ __forceinline__ int warp_of_block() { return static_cast<int>(threadIdx.x) / warp_lanes; }
-__device__ __forceinline__ int lane_of_warp() { return static_cast<int>(threadIdx.x) % warp_lanes; }
 
 /// How often loops with loads are unrolled. More doubles would need too many registers.
 template <class T>
@@ -142,13 +141,12 @@ struct TileWalk {
 /// Copies a number. If all tiles fit into shared memory, it only starts the copy.
 template <class T>
 __device__ __forceinline__ void copy_number(const Tiles<T>& tiles, T* to, const T* from) {
-  if (tiles.beyond != nullptr) {
+  if (tiles.beyond != nullptr)
     *to = *from;
-    return;
-  }
-  const auto shared = static_cast<unsigned>(__cvta_generic_to_shared(to));
-  asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(shared), "l"(from), "n"(sizeof(T)) : "memory");
+  else
+    copy_async<1>(to, from);
 }
+/// Starts to copy 16 bytes to an address in shared memory.
 template <class T>
 __device__ __forceinline__ void start_piece(unsigned to, const T* from) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
@@ -271,8 +269,7 @@ __device__ __forceinline__ bool triangles_differ(const Wide<T>& w) {
   return any_of_block((w.args.vectors ? difference_of_triangles<true>(w) : difference_of_triangles<false>(w)) != 0);
 }
 
-/// Calls visit(J, a) for the tiles of row I of the symmetric matrix. The lane has the elements (row, 8 J + 2 t + q)
-/// with row = 8 I + g.
+/// Calls visit(J, a) for the tiles of row I of the symmetric matrix.
 template <class T, class Visit>
 __device__ __forceinline__ void visit_row(const Wide<T>& w, int I, Visit&& visit) {
 #pragma unroll(unrolls <T> / 2)
@@ -282,7 +279,7 @@ __device__ __forceinline__ void visit_row(const Wide<T>& w, int I, Visit&& visit
     const Tile<T> transposed = load_transposed(w.a.tile(I, I));
 #pragma unroll
     for (int q = 0; q < 2; ++q)
-      if (2 * (lane_of_warp() % 4) + q > lane_of_warp() / 4) diagonal.v[q] = transposed.v[q];
+      if (lane_column(0, q) > lane_row(0)) diagonal.v[q] = transposed.v[q];
     visit(I, diagonal);
   }
 #pragma unroll(unrolls <T> / 2)
@@ -310,10 +307,10 @@ __device__ __forceinline__ MatrixNorm norm_of(const Wide<T>& w) {
     visit_row(w, I, [&](int J, const Tile<T>& a) {
 #pragma unroll
       for (int q = 0; q < 2; ++q)
-        if (tile_rows * J + 2 * (lane_of_warp() % 4) + q < w.args.n) sum += abs(static_cast<double>(a.v[q]) * factor);
+        if (lane_column(J, q) < w.args.n) sum += abs(static_cast<double>(a.v[q]) * factor);
     });
     sum = sum_of_group<4>(sum);
-    if (tile_rows * I + lane_of_warp() / 4 < w.args.n) found.norm = max(found.norm, sum);
+    if (lane_row(I) < w.args.n) found.norm = max(found.norm, sum);
   }
   found.norm = max_of_block(found.norm);
   return found;
