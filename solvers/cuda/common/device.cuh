@@ -432,6 +432,16 @@ struct Kernels {
   OfSize of8, of16, of32, of64;
 };
 
+/// Returns the bytes of shared memory that a block of the current device can have.
+inline std::size_t shared_bytes_of_device() {
+  int device = 0, most = 0;
+  if (cudaGetDevice(&device) == cudaSuccess &&
+      cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) == cudaSuccess)
+    return static_cast<std::size_t>(most);
+  (void)cudaGetLastError();
+  return shared_bytes_everywhere;
+}
+
 /// Returns whether all arrays begin at multiples of 16 bytes. Each begins `step` elements after the previous one.
 template <class T>
 bool lies_in_pieces(const T* first, std::int64_t step) {

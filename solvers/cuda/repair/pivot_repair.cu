@@ -509,13 +509,7 @@ std::size_t pivot_repair_bytes(int n, std::int64_t count) {
 
 bool pivot_repair_needs_workspace(int n) {
   if (n <= 64) return false;
-  if (n > most_in_shared_memory) return true;
-  int device = 0, most = 0;
-  if (cudaGetDevice(&device) == cudaSuccess &&
-      cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) == cudaSuccess)
-    return static_cast<std::size_t>(most) < sizeof(RepairMemory<most_in_shared_memory>);
-  (void)cudaGetLastError();
-  return false;
+  return n > most_in_shared_memory || shared_bytes_of_device() < sizeof(RepairMemory<most_in_shared_memory>);
 }
 
 template <class T>

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "core/gpu_plans.cuh"
 #include "solvers/cuda/common/stored_judgement.cuh"
 #include "solvers/cuda/kernels.cuh"
 #include "solvers/cuda/solve/wide_answers.cuh"
@@ -17,14 +16,6 @@ namespace {
 /// Vectors in shared memory behind the tiles: pivots, their reciprocals, and vectors to work with. Several right-hand
 /// sides and inverses need more of them.
 constexpr int work_vectors(bool several) { return several ? tile_rows : 2; }
-template <class T>
-constexpr std::size_t bytes_of_block(int rows, int columns, int kept, bool several) {
-  const int padded = tile_rows * columns;
-  return (static_cast<std::size_t>(tile_numbers) * Tiles<T>::count(rows, kept) +
-          static_cast<std::size_t>(2 + work_vectors(several)) * padded) *
-             sizeof(T) +
-         padded * sizeof(short);
-}
 
 /// Arguments of a kernel, also for systems with tiles that do not fit into shared memory.
 template <class T>
@@ -90,7 +81,7 @@ __device__ __forceinline__ void solve_system(const WideArguments<T>& args, std::
   const Input input = compare_triangles(w);
   MatrixNorm norm;
   if (Inverts && args.to.rcond != nullptr) norm = norm_of(w);
-  w.far = scale_triangle(w);
+  w.far = scale_triangle<false>(w);
   if (args.nrhs > 0) scale_carried(w, shift, outcome);
   __syncthreads();  // the right-hand sides are scaled
   factor(w);
@@ -136,7 +127,7 @@ __device__ __forceinline__ void factor_system(const WideArguments<T>& args, std:
   begin_triangle(w);
   finish_copies();
   const Input input = compare_triangles(w);
-  w.far = scale_triangle(w);
+  w.far = scale_triangle<false>(w);
   factor(w);
   const int bad_pivot = first_bad_pivot_of_block(w);
   if (args.pivot_numbers) store_pivot_numbers(w);
@@ -170,33 +161,6 @@ __global__ void __launch_bounds__(most_warps* warp_lanes, Fits ? 2 : 1) wide_fac
   for_each_system<Fits>(args, [&](std::int64_t system) { factor_system<T, Fits>(args, system); });
 }
 
-/// Turns the factors of A in the tiles into factors of D A D, and computes 1 / d. The whole block calls.
-template <class T>
-__device__ __forceinline__ void take_factors(Wide<T>& w) {
-  w.far = false;
-  unsigned bits = 0;
-  for (int i = threadIdx.x; i < w.padded(); i += blockDim.x) {
-    const T d = w.a.at(i, i);
-    bits |= far_bits(d);
-    w.exponent[i] = static_cast<short>(d > 0 ? -(exponent_of(d) >> 1) : 0);
-  }
-  w.far = any_of_block(bits != 0);
-  for (int i = threadIdx.x; i < w.padded(); i += blockDim.x) {
-    const T power = power_of_two<T>(w.exponent_of_row(i));
-    w.reciprocal[i] = reciprocal(w.a.at(i, i) * power * power);
-  }
-  __syncthreads();  // D has been read
-#pragma unroll 1
-  for (TileWalk walk(w.a.columns); w.far && !walk.done(); walk.next())
-#pragma unroll 1
-    for (int e = lane_of_warp(); e < tile_numbers; e += warp_lanes) {
-      const int i = tile_rows * walk.I + e / tile_rows, j = tile_rows * walk.J + e % tile_rows;
-      T& value = w.a.tile(walk.I, walk.J)[e];
-      value = value * power_of_two<T>(w.exponent[i]) * power_of_two<T>(-w.exponent[j]);
-    }
-  __syncthreads();  // the factors are complete
-}
-
 /// Solves with the factors args.a, which are packed_lower.
 template <class T, bool Fits>
 __device__ __forceinline__ void solve_factored_system(const WideArguments<T>& args, const std::int32_t* factors_info,
@@ -204,7 +168,9 @@ __device__ __forceinline__ void solve_factored_system(const WideArguments<T>& ar
   Wide<T> w = system_of_block<Fits>(args, system, false, args.nrhs > 1);
   begin_triangle(w);
   finish_copies();
-  take_factors(w);
+  w.far = scale_triangle<true>(w);
+  for (int i = threadIdx.x; i < w.padded(); i += blockDim.x) w.reciprocal[i] = reciprocal(w.a.at(i, i));
+  __syncthreads();  // 1 / d is complete
   Outcome outcome;
   solve_all(w, nullptr, outcome);
   const bool bad_rhs = any_of_block(outcome.bad_rhs), bad = any_of_block(outcome.bad),
@@ -236,33 +202,31 @@ WideArguments<T> without(std::int64_t first, WideArguments<T> arguments) {
   return arguments;
 }
 
-/// Returns the bytes of shared memory that a block of the current device can have, except for a few for variables.
-std::size_t shared_bytes_of_device() {
-  constexpr std::size_t variables = 1024;
-  int device = 0, most = 0;
-  if (cudaGetDevice(&device) == cudaSuccess &&
-      cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) == cudaSuccess)
-    return static_cast<std::size_t>(most) - variables;
-  (void)cudaGetLastError();
-  return shared_bytes_everywhere - variables;
-}
-
 /// The memory of a block. If tiles do not fit, also the global memory of all blocks that run at a time.
 template <class T>
 struct WideMemory {
+  std::size_t most;   // bytes of shared memory for tiles and vectors, at most
   int rows, columns;  // of tiles
   bool several;       // whether all work vectors are needed
   int kept;           // columns of tiles in shared memory
 
   static constexpr std::int64_t most_blocks = 256;  // that run at a time if tiles do not fit
+  static constexpr std::size_t variables = 1024;    // bytes for variables in shared memory
 
   WideMemory(int n, bool carried, bool several_vectors)
-      : rows(tiles_of(n) + (carried ? 1 : 0)), columns(tiles_of(n)), several(several_vectors), kept(columns) {
-    const std::size_t most = shared_bytes_of_device();
+      : most(shared_bytes_of_device() - variables),
+        rows(tiles_of(n) + (carried ? 1 : 0)),
+        columns(tiles_of(n)),
+        several(several_vectors),
+        kept(columns) {
     while (kept > 0 && bytes() > most) --kept;
   }
   [[nodiscard]] bool fits() const { return kept == columns; }
-  [[nodiscard]] std::size_t bytes() const { return bytes_of_block<T>(rows, columns, kept, several); }
+  [[nodiscard]] std::size_t bytes() const {
+    const int padded = tile_rows * columns;
+    const int numbers = tile_numbers * Tiles<T>::count(rows, kept) + (2 + work_vectors(several)) * padded;
+    return numbers * sizeof(T) + padded * sizeof(short);
+  }
   /// Returns the numbers of a system that do not fit.
   [[nodiscard]] std::int64_t beyond() const {
     return std::int64_t{tile_numbers} * (Tiles<T>::count(rows, columns) - Tiles<T>::count(rows, kept));
@@ -292,8 +256,8 @@ cudaError_t launch_blocks(void (*kernel)(WideArguments<T>, const OfMatrix*...), 
   if (!memory.fits() && workspace == nullptr) return cudaErrorNotSupported;
   arguments.vectors = memory.fits() && arguments.storage != Storage::packed_lower &&
                       arguments.n * sizeof(T) % 16 == 0 && lies_in_pieces(arguments.a, arguments.a_step);
-  cudaError_t status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                            static_cast<int>(shared_bytes_of_device()));
+  cudaError_t status =
+      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(memory.most));
   const std::int64_t most_systems = memory.fits() ? std::numeric_limits<int>::max() : arguments.count;
   const std::int64_t most_blocks = memory.fits() ? most_systems : WideMemory<T>::most_blocks;
   for (std::int64_t first = 0; status == cudaSuccess && first < arguments.count; first += most_systems) {
@@ -305,28 +269,23 @@ cudaError_t launch_blocks(void (*kernel)(WideArguments<T>, const OfMatrix*...), 
   return status;
 }
 
-template <class T>
-WideMemory<T> memory_for(const SpdShape& shape, bool rcond) {
-  return {shape.n, shape.nrhs > 0, shape.nrhs > 1 || shape.wants_inverse() || rcond};
-}
-
 }  // namespace
 
+// All work vectors are counted, because they leave the least room for tiles.
 template <class T>
 std::size_t wide_workspace_bytes(const SpdShape& shape, std::int64_t count) {
-  return memory_for<T>(shape, true).workspace_bytes(count);
+  return WideMemory<T>(shape.n, shape.nrhs > 0, true).workspace_bytes(count);
 }
 template <class T>
 std::size_t wide_factor_workspace_bytes(int n, std::int64_t count) {
-  return std::max(WideMemory<T>(n, false, false).workspace_bytes(count),
-                  WideMemory<T>(n, false, true).workspace_bytes(count));
+  return WideMemory<T>(n, false, true).workspace_bytes(count);
 }
 
 template <class T>
 cudaError_t launch_wide_ldlt(const SpdBatch<T>& batch, const SpdSolution<T>& solution, void* workspace,
                              cudaStream_t stream) {
   const Arguments<T> arguments = arguments_of(batch, solution);
-  const WideMemory<T> memory = memory_for<T>(batch.shape, arguments.to.rcond != nullptr);
+  const WideMemory<T> memory(arguments.n, arguments.nrhs > 0, needs_several(arguments));
   const auto kernel = !memory.fits()       ? wide_ldlt_kernel<T, true, false>
                       : inverts(arguments) ? wide_ldlt_kernel<T, true, true>
                                            : wide_ldlt_kernel<T, false, true>;

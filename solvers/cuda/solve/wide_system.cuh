@@ -7,8 +7,6 @@
 // side r is row r of these tiles.
 #pragma once
 
-#include <type_traits>
-
 #include "solvers/cuda/common/status.cuh"
 #include "solvers/cuda/solve/wide_products.cuh"
 
@@ -117,25 +115,6 @@ struct Wide {
     return args.a + system * args.a_step + (args.storage == Storage::packed_lower ? i * (i + 1) / 2 : i * args.n);
   }
   [[nodiscard]] __device__ T* vector(int v) const { return work + v * padded(); }
-};
-
-/// The tiles J <= I < `rows` that a warp works on. The warps take turns.
-struct TileWalk {
-  int rows, I = 0, J = warp_of_block();
-  __device__ __forceinline__ explicit TileWalk(int rows) : rows(rows) { settle(); }
-  [[nodiscard]] __device__ __forceinline__ bool done() const { return I >= rows; }
-  __device__ __forceinline__ void next() {
-    J += warps_of_block();
-    settle();
-  }
-
- private:
-  __device__ __forceinline__ void settle() {
-    while (J > I && I < rows) {
-      J -= I + 1;
-      ++I;
-    }
-  }
 };
 
 /// Copies a number. If all tiles fit into shared memory, it only starts the copy.
@@ -316,8 +295,9 @@ __device__ __forceinline__ MatrixNorm norm_of(const Wide<T>& w) {
   return found;
 }
 
-/// Scales the triangle to D A D, if the diagonal is far from 1. Returns whether it was scaled. The whole block calls.
-template <class T>
+/// Scales the triangle to D A D, if the diagonal is far from 1. With `Factors`, the triangle holds the factors of A,
+/// and becomes the factors of D A D. Returns whether it was scaled. The whole block calls.
+template <bool Factors, class T>
 __device__ __forceinline__ bool scale_triangle(const Wide<T>& w) {
   unsigned bits = 0;
   for (int i = threadIdx.x; i < w.padded(); i += blockDim.x) bits |= far_bits(w.a.at(i, i));
@@ -328,12 +308,12 @@ __device__ __forceinline__ bool scale_triangle(const Wide<T>& w) {
   }
   __syncthreads();  // the exponents are stored
 #pragma unroll 1
-  for (TileWalk walk(w.a.columns); !walk.done(); walk.next())
+  for (int i = warp_of_block(); i < w.padded(); i += warps_of_block())
 #pragma unroll 1
-    for (int e = lane_of_warp(); e < tile_numbers; e += warp_lanes) {
-      T& value = w.a.tile(walk.I, walk.J)[e];
-      value = value * power_of_two<T>(w.exponent[tile_rows * walk.I + e / tile_rows]) *
-              power_of_two<T>(w.exponent[tile_rows * walk.J + e % tile_rows]);
+    for (int j = lane_of_warp(); j <= i; j += warp_lanes) {
+      const int other = w.exponent[j];
+      T& value = w.a.at(i, j);
+      value = value * power_of_two<T>(w.exponent[i]) * power_of_two<T>(Factors && j < i ? -other : other);
     }
   __syncthreads();  // the triangle is scaled
   return true;
